@@ -219,11 +219,11 @@ class SeveralDirections(Task):
         }
         if self.weights:
             check_weights(self.weights, self.directions)
-        for source, target in self.directions:
-            for split in ("train", recipe.validation):
-                corpus.pairs(split, source, target)  # an error here names both files
+        first, *others = text_languages(recipe)
         self.train, self.validation = (
-            {language: corpus.sentences(split, language) for language in text_languages(recipe)}
+            # Each beside the first, because an error names both files.
+            {first: corpus.sentences(split, first)}
+            | {language: corpus.pairs(split, first, language)[1] for language in others}
             for split in ("train", recipe.validation)
         )
 

@@ -144,6 +144,15 @@ def test_rows_of_all_languages_are_left_out_together(tmp_path):
     assert [len(text) for text in task.validation.values()] == [60, 60]
 
 
+def test_a_language_that_no_direction_has_is_aligned_too(tmp_path):
+    files = [*write(tmp_path, TEXT), str(tmp_path / "train.fr")]
+    Path(files[2]).write_text("un chien\n" * 59)
+    several = {"preset": "attention_bridge_m2m_tiny", "corpus": "files", "languages": ["en", "de", "fr"]}
+    recipe = Recipe(**several, directions=["en-de"], train=files, val=files)
+    message = message_of(SeveralDirections, recipe, recipe_corpus(recipe))
+    assert "train.en has 60" in message and "train.fr has 59" in message
+
+
 def test_images_of_rows_that_are_left_out_are_too():
     array, kept = np.arange(12).reshape(4, 3), np.array([0, 3])
     features = FeatureFile(array, ("a", "b", "c", "d"), None, np.array([3, 2, 1, 0]))
