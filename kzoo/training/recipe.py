@@ -378,6 +378,8 @@ def _override(values: dict, override: str):
     except tomllib.TOMLDecodeError:
         value = text.strip()
     *tables, last = name.strip().split(".")
+    if not tables and last in KEYS and KEYS[last].type is str and not isinstance(value, str):
+        value = text.strip()  # the language nan, the folder 2024
     for table in tables:
         values = values.setdefault(table, {})
         if not isinstance(values, dict):

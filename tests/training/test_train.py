@@ -221,6 +221,12 @@ def test_a_recipe_is_read_and_overridden(tmp_path):
     assert recipe.model == {"num_layers": 3, "width": 64}
 
 
+def test_a_string_in_an_override_needs_no_quotes(tmp_path):
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    recipe = read_recipe(tmp_path / "recipe.toml", ["target=nan", "preset=2024"])
+    assert (recipe.target, recipe.preset) == ("nan", "2024")
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [
