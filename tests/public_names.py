@@ -13,7 +13,7 @@ import typer
 
 import kzoo
 from kzoo.cli import app
-from kzoo.presets.shelf import MODULES
+from kzoo.presets.shelf import BUILDERS
 from kzoo.serve import Served
 from kzoo.serve.app import operation_routes
 from kzoo.serve.page import page_routes
@@ -104,7 +104,7 @@ def routes() -> list[str]:
 
 def presets() -> list[str]:
     """Return the builders of `kzoo.presets`."""
-    return sorted(f"preset {name}" for name in MODULES)
+    return sorted(f"preset {name}" for name in BUILDERS)
 
 
 def registered() -> list[str]:

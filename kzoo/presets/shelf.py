@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # listing presets needs no deep-learning library
 
 FORMAT = 2  # increase it when reading Marian's models changes: cached presets are then converted again
 # Each builder's module, read from the package's stub.
-MODULES = {
+BUILDERS = {
     name: module
     for module, name in re.findall(
         r"from \.(\w+) import (\w+)", Path(__file__).with_name("__init__.pyi").read_text("utf-8")
@@ -46,7 +46,7 @@ def list_presets(pattern: str = "*") -> list[str]:
     >>> list_presets("pope*")
     ['pope_base', 'pope_big', 'pope_small', 'pope_small_multi30k_en_de', 'pope_tiny']
     """
-    return sorted(fnmatch.filter([*MODULES, *shelved()], pattern))
+    return sorted(fnmatch.filter([*BUILDERS, *shelved()], pattern))
 
 
 def shelf_table(pattern: str = "*") -> "Group":
@@ -75,8 +75,8 @@ def shelf_table(pattern: str = "*") -> "Group":
     if missing:
         to_install.add_row("\n".join(missing), escape("pip install 'kzoo[shelf]'"))
     to_train = Table("builders, to be trained", "family", show_lines=True)
-    for module in dict.fromkeys(MODULES.values()):
-        if matching := [name for name in names if MODULES.get(name) == module]:
+    for module in dict.fromkeys(BUILDERS.values()):
+        if matching := [name for name in names if BUILDERS.get(name) == module]:
             to_train.add_row("\n".join(matching), module)
     return Group(*(table for table in (trained, to_install, to_train) if table.row_count))
 
@@ -102,12 +102,9 @@ def builder(name: str) -> "Callable[..., Translator | MultilingualTranslator]":
     Raises:
         UserError: there is no such builder.
     """
-    return getattr(importlib.import_module(f"kzoo.presets.{builder_module(name)}"), name)
-
-
-def is_builder(name: str) -> bool:
-    """Return whether `name` is a builder's name."""
-    return name in MODULES
+    if name not in BUILDERS:
+        raise UserError(f"no preset {name!r} can be built; {nearest(name, list(BUILDERS))}")
+    return getattr(importlib.import_module(f"kzoo.presets.{BUILDERS[name]}"), name)
 
 
 def locate(preset: str | os.PathLike) -> Path:
@@ -120,7 +117,7 @@ def locate(preset: str | os.PathLike) -> Path:
         folder = location.locate(preset)
         return _converted(folder, os.fspath(preset)) if is_marian(folder) else folder
     except UserError:
-        if is_builder(name := os.fspath(preset)):
+        if (name := os.fspath(preset)) in BUILDERS:
             raise UserError(
                 f"{name} has no weights yet: train it, or build it untrained with kzoo.presets.{name}()"
             ) from None
@@ -140,17 +137,6 @@ def _converted(folder: Path, name: str) -> Path:
         read_marian(folder, named).save_to_preset(preset, dtype="float32")
 
     return cached_folder("converted", str([FORMAT, named, folder.resolve(), *stats]), make)
-
-
-def builder_module(name: str) -> str:
-    """Return the module of `kzoo.presets` that builds the preset `name`, without importing it.
-
-    Raises:
-        UserError: there is no such builder.
-    """
-    if not is_builder(name):
-        raise UserError(f"no preset {name!r} can be built; {nearest(name, list(MODULES))}")
-    return MODULES[name]
 
 
 def load(preset: str | os.PathLike, **overrides) -> Any:
@@ -222,18 +208,21 @@ def describe(folder: Path) -> list[str]:
     Raises:
         UserError: one of its files cannot be read.
     """
-    scores = _scores(folder)
+    settings, scores = read_object(folder / TRANSLATOR_FILE), read_scores(folder)
+    source, target = settings.get("source_language"), settings.get("target_language")
+    parameters = read_object(folder / METADATA_FILE)["parameter_count"]
+    stored = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     return [
-        _languages(read_object(folder / TRANSLATOR_FILE)),
-        _size(folder),
+        ", ".join(settings.get("languages") or [f"{source} → {target}"]),
+        f"{parameters / 1e6:.1f} M parameters, {stored / 1e6:.1f} MB",
         _score(scores.get("scores", [])),
         f"licence: {scores.get('licence', 'not given')}",
     ]
 
 
-def scored_corpus(folder: Path) -> str | None:
-    """Return the name of the corpus that a trained preset was scored on; `None` if it was not scored."""
-    return _scores(folder).get("corpus")
+def read_scores(folder: Path) -> dict:
+    """Return what `kzoo evaluate` wrote to a preset's `scores.json`; empty if it was not scored."""
+    return read_object(folder / SCORES_FILE) if (folder / SCORES_FILE).is_file() else {}
 
 
 def direction_key(source: str | None, target: str | None) -> str:
@@ -250,25 +239,9 @@ def write_low_scores(folder: Path, scores: dict[str, float]):
     write_json(folder / METADATA_FILE, {**metadata, "low_scores": scores})
 
 
-def _scores(folder: Path) -> dict:
-    return read_object(folder / SCORES_FILE) if (folder / SCORES_FILE).is_file() else {}
-
-
-def _languages(settings: dict) -> str:
-    several = settings.get("languages")
-    return ", ".join(several) if several else f"{settings['source_language']} → {settings['target_language']}"
-
-
-def _size(folder: Path) -> str:
-    parameters = read_object(folder / METADATA_FILE)["parameter_count"]
-    stored = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    return f"{parameters / 1e6:.1f} M parameters, {stored / 1e6:.1f} MB"
-
-
 def _score(rows: list[dict]) -> str:
-    rows = [
-        row for row in rows if "bleu" in row and row.keys() & {"split", "source"}
-    ]  # may be edited by hand
+    # Authors may have edited the file.
+    rows = [row for row in rows if "bleu" in row and row.keys() & {"split", "source"}]
     if not rows:
         return "not scored"
     if "source" in rows[0]:  # by direction

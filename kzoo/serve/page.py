@@ -20,8 +20,8 @@ from starlette.routing import Route
 
 from kzoo.errors import UserError
 from kzoo.files import read_object
-from kzoo.hub.integrity import CARD_FILE, METADATA_FILE, SCORES_FILE, own_search
-from kzoo.presets.shelf import describe, direction_key, scored_corpus
+from kzoo.hub.integrity import CARD_FILE, METADATA_FILE, own_search
+from kzoo.presets.shelf import describe, direction_key, read_scores
 from kzoo.scenes import LANGUAGES, scenes
 from kzoo.scenes.picture import draw
 from kzoo.scenes.scene import OTHER_SENSE
@@ -264,8 +264,7 @@ def card(folder: Path | None) -> dict:
         return {}
     _, size, _, licence = describe(folder)
     said = {"size": size, "licence": licence.removeprefix("licence: ")}
-    if (folder / SCORES_FILE).is_file():
-        scores = read_object(folder / SCORES_FILE)
+    if scores := read_scores(folder):
         rows, corpus = scores.get("scores", []), scores.get("corpus", "")
         needed = {"split", "sentences", "bleu", "chrf2"}  # an author may have edited the file
         said["scores"] = [
@@ -308,7 +307,7 @@ def examples(folder: Path | None, translator: "Translator | CTranslate2Translato
 
     Presets that do not name their corpus have none. Those that read pictures have examples only for Scenes.
     """
-    corpus = scored_corpus(folder) if is_preset(folder) else None
+    corpus = read_scores(folder).get("corpus") if is_preset(folder) else None
     if translator.image_shape is None:
         known = SENTENCES.get(corpus, {})
         return [

@@ -17,7 +17,7 @@ from kzoo.data.corpora import CORPORA, Corpus
 from kzoo.data.language_pairs import language_pairs
 from kzoo.errors import UserError
 from kzoo.files import read_object, write_json
-from kzoo.presets.shelf import is_builder, scored_corpus
+from kzoo.presets.shelf import BUILDERS, read_scores
 from kzoo.training.recipe import Recipe
 from kzoo.training.run_folder import recorded_recipe
 
@@ -89,7 +89,7 @@ def text_languages(recipe: Recipe) -> list[str]:
     """
     if not recipe.languages:
         return [recipe.source, recipe.target]
-    if is_builder(recipe.preset):
+    if recipe.preset in BUILDERS:
         return recipe.languages
     trained = {language for pair in recipe_directions(recipe) for language in pair}
     return [language for language in recipe.languages if language in trained]
@@ -151,7 +151,7 @@ def own_corpus(folder: Path, splits: list[str]) -> Corpus:
             return corpus
     except UserError as error:
         raise UserError(f"{error}; give --corpus, or --files") from None
-    own = scored_corpus(folder)
+    own = read_scores(folder).get("corpus")
     if own not in CORPORA:  # none, or "files"
         raise UserError(f"preset {folder} does not name a corpus to score it on: give --corpus, or --files")
     return open_corpus(own)
@@ -213,7 +213,7 @@ def directions_to_score(
         if recipe := _recipe_of(folder):
             seen = recipe_directions(recipe)
             named = [direction for direction in every if direction in seen] if recipe.directions else []
-            if is_builder(recipe.preset):  # else the fine-tuned preset may know others already
+            if recipe.preset in BUILDERS:  # else the fine-tuned preset may know others already
                 unseen = [direction for direction in permutations(languages, 2) if direction not in seen]
     return split, named or every, unseen
 

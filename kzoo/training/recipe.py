@@ -21,7 +21,7 @@ from msgspec import Meta
 from kzoo.data.own_files import is_table
 from kzoo.decoding.search_settings import GNMT
 from kzoo.errors import UserError, nearest
-from kzoo.presets.shelf import MODULES, builder_module, is_builder
+from kzoo.presets.shelf import BUILDERS
 
 # The zoo's own recipes: in a clone; in an installation.
 FOLDERS = (Path(__file__).parents[2] / "training", Path(__file__).parents[1] / "recipes")
@@ -53,7 +53,7 @@ NOT_CHARACTERS = Use(lambda recipe: not recipe.source_characters, "source_charac
 OWN_FILES = Use(lambda recipe: recipe.corpus == "files", 'a corpus other than "files"')
 TABLES = Use(lambda recipe: not recipe.train or any(map(is_table, _files(recipe))), "text files alone")
 BUILDER = Use(
-    lambda recipe: is_builder(recipe.preset), "{recipe.preset}, which is trained and has its own vocabularies"
+    lambda recipe: recipe.preset in BUILDERS, "{recipe.preset}, which is trained and has its own vocabularies"
 )
 
 
@@ -399,8 +399,8 @@ def check_recipe(recipe: Recipe) -> Recipe:
 def _checked(values: dict, where: str) -> Recipe:
     recipe = make_recipe(values, where)
     _check_has_effect(recipe, where)
-    if is_builder(recipe.preset):
-        check_languages(recipe, builder_module(recipe.preset) == "attention_bridge")
+    if recipe.preset in BUILDERS:
+        check_languages(recipe, BUILDERS[recipe.preset] == "attention_bridge")
     return recipe
 
 
@@ -473,7 +473,7 @@ def _check_has_effect(recipe: Recipe, where: str):
             continue
         names = ", ".join(declared.name for declared in changed if use in declared.metadata["uses"])
         otherwise = use.otherwise.format(recipe=recipe)
-        near = nearest(recipe.preset, list(MODULES)) if use is BUILDER else ""  # a misspelt builder?
+        near = nearest(recipe.preset, list(BUILDERS)) if use is BUILDER else ""  # a misspelt builder?
         known = f" (among builders: {near})" if near.startswith("did you mean") else ""
         raise UserError(
             f"{where}: {names} would change nothing with {otherwise}{known}: remove it, or keep its default"

@@ -26,7 +26,7 @@ from kzoo.models import (
     SentenceCrossEntropy,
 )
 from kzoo.presets import build, list_presets, load
-from kzoo.presets.shelf import is_builder, locate
+from kzoo.presets.shelf import BUILDERS, locate
 from kzoo.text.vocabulary import unknown_characters
 from kzoo.training.checkpoints import saved_in
 from kzoo.training.corpus import recipe_directions, text_languages
@@ -49,14 +49,14 @@ class Task:
 
     def begin(self, folder: Path):
         """Write the vocabularies, or the preset to fine-tune, to the run's folder."""
-        if is_builder(self.recipe.preset):
+        if self.recipe.preset in BUILDERS:
             self.learn(folder)
         else:
             copy_start(self.recipe, folder)
 
     def build(self, folder: Path) -> keras.Model:
         """Return the compiled translator of the run in `folder`."""
-        recipe, untrained = self.recipe, is_builder(self.recipe.preset)
+        recipe, untrained = self.recipe, self.recipe.preset in BUILDERS
         translator = self._built(self.learn(folder)) if untrained else load_start(recipe, folder)
         translator.compile(optimizer=make_optimizer(recipe, translator.backbone.width), loss=self._loss())
         translator.search = translator.search.changed(**recipe.search_settings())  # `None` keeps a setting

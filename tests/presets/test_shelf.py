@@ -86,7 +86,7 @@ def refused(preset, *words):
 
 
 def test_builders_are_found_by_editors():
-    assert {*shelf.MODULES, "build", "builder", "list_presets", "load"} == set(presets.__all__)
+    assert {*shelf.BUILDERS, "build", "builder", "list_presets", "load"} == set(presets.__all__)
 
 
 def test_fetched_once_checked_and_offline_from_then_on(hub, tmp_path, shelved):

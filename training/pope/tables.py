@@ -22,7 +22,7 @@ from kzoo.data import open_corpus
 from kzoo.evaluation import evaluate, score_table
 from kzoo.evaluation.scores import markdown_table, write_scores
 from kzoo.files import write_json
-from kzoo.presets.shelf import MODULES, builder_module
+from kzoo.presets.shelf import BUILDERS, builder
 from kzoo.training import Recipe
 from training.paper_tables import (
     Runs,
@@ -57,11 +57,11 @@ def table1(
         overrides or [],
         fixed=("preset", "corpus", "source", "target", "seed"),
     )
-    built = [encoding for encoding in ENCODINGS if f"{encoding}_{size}" in MODULES]
+    built = [encoding for encoding in ENCODINGS if f"{encoding}_{size}" in BUILDERS]
     chosen = encodings.split(",") if encodings else built
     results = {}
     for encoding in chosen:
-        builder_module(f"{encoding}_{size}")  # raises an error before anything is trained
+        builder(f"{encoding}_{size}")  # raises an error before anything is trained
     for encoding in chosen:
         for seed in numbers(seeds):
             values = dataclasses.replace(recipe, preset=f"{encoding}_{size}", seed=seed)
