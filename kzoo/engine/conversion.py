@@ -45,10 +45,8 @@ def why_not(folder: Path) -> str | None:
         for name in names:
             check_name(name, str(folder / TRANSLATOR_FILE))
         kinds = [read_object(folder / name)["class_name"] for name in names]
-        if reason := why_not_held(backbone["class_name"], backbone["config"], kinds):
+        if reason := why_not_held(settings["class"], backbone["class_name"], backbone["config"], kinds):
             return reason
-        if settings["class"] != "Translator":
-            return f"CTranslate2 does what a Translator does; this is a {settings['class']}"
         return other_counts(backbone["config"], [len(_pieces(_assets(folder, name))) for name in names])
     except UserError as error:  # a damaged preset
         return str(error)
@@ -56,10 +54,11 @@ def why_not(folder: Path) -> str | None:
         return f"preset {folder} is damaged: {error!r}"
 
 
-def why_not_held(backbone: str, config: dict, tokenizers: list[str]) -> str | None:
+def why_not_held(translator: str, backbone: str, config: dict, tokenizers: list[str]) -> str | None:
     """Return why CTranslate2's format cannot hold a model; `None` if it can.
 
-    The model is given by its backbone's class and arguments, and its tokenizers' classes.
+    The model is given by its translator's class, its backbone's class and arguments, and its tokenizers'
+    classes.
     """
     if backbone != "TransformerBackbone" or config.get("image_shape") is not None:
         return f"CTranslate2's format holds Transformers that read text only, not this {backbone}"
@@ -73,6 +72,8 @@ def why_not_held(backbone: str, config: dict, tokenizers: list[str]) -> str | No
         return f"CTranslate2's Transformer has no {name}={config[name]!r}"
     if kind := next((kind for kind in tokenizers if kind not in TOKENIZERS), None):
         return f"CTranslate2 takes plain SentencePiece, not a {kind}"
+    if translator != "Translator":
+        return f"CTranslate2 does what a Translator does; this is a {translator}"
     return None
 
 

@@ -1,5 +1,6 @@
 """The backbones' base class, compilation and argument checks, and the glyph embedding."""
 
+import hashlib
 import inspect
 from collections.abc import Callable, Sequence
 from numbers import Integral
@@ -130,6 +131,14 @@ def unit_normal() -> keras.initializers.Initializer:
 def is_quantized(backbone: keras.Model) -> bool:
     """Return whether Keras's `quantize` was applied to a backbone."""
     return any(getattr(layer, "quantization_mode", None) for layer in backbone._flatten_layers())
+
+
+def weights_digest(model: keras.Model) -> str:
+    """Return the SHA-256 of a model's weights."""
+    digest = hashlib.sha256()
+    for weight in model.weights:  # one at a time: `get_weights` would copy all
+        digest.update(keras.ops.convert_to_numpy(weight).tobytes())
+    return digest.hexdigest()
 
 
 def check_sizes(name: str, value: int | list[int]):

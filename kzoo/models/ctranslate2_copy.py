@@ -1,34 +1,25 @@
 """Converts a translator in memory to CTranslate2, if the format can hold it."""
 
-import hashlib
 import tempfile
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import keras
 
 from kzoo.engine.conversion import convert, other_counts, why_not_held
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
-from kzoo.models.backbones import is_quantized
+from kzoo.models.backbones import is_quantized, weights_digest
 from kzoo.models.preset_files import check_tokenizers
 
-if TYPE_CHECKING:
-    from kzoo.models.translator import Translator
 
-
-def why_not(translator: "Translator") -> str | None:
+def why_not(translator: keras.Model) -> str | None:
     """Return why CTranslate2's format cannot hold a translator; `None` if it can."""
-    from kzoo.models.translator import Translator  # which imports this module
-
-    backbone = translator.backbone
+    backbone, name = translator.backbone, type(translator).__name__
     sides = () if translator.multilingual else (translator.source_tokenizer, translator.target_tokenizer)
     kinds = [type(tokenizer).__name__ for tokenizer in sides if tokenizer is not None]
-    if reason := why_not_held(type(backbone).__name__, backbone.get_config(), kinds):
+    if reason := why_not_held(name, type(backbone).__name__, backbone.get_config(), kinds):
         return reason
-    if type(translator) is not Translator:
-        return f"CTranslate2 does what a Translator does; this is a {type(translator).__name__}"
     if is_quantized(backbone):
         return "the translator is quantized: export the original one with precision='int8'"
     try:
@@ -49,22 +40,18 @@ class CTranslate2Copy:
         self._made_of = self._copy = None
         self._lock = threading.Lock()
 
-    def of(self, translator: "Translator") -> CTranslate2Translator:
+    def of(self, translator: keras.Model) -> CTranslate2Translator:
         """Return the copy of a translator; `why_not` must return `None` for it."""
-        from kzoo.models.translator import Translator  # which imports this module
-
         tokenizers = translator.source_tokenizer, translator.target_tokenizer
         settings = [None if tokenizer is None else tokenizer.get_config() for tokenizer in tokenizers]
-        digest = hashlib.sha256()
-        for weight in translator.backbone.weights:
-            digest.update(keras.ops.convert_to_numpy(weight).tobytes())
-        made_of = digest.hexdigest(), tokenizers, settings
+        made_of = weights_digest(translator.backbone), tokenizers, settings
         with self._lock:
             if made_of != self._made_of:
                 with tempfile.TemporaryDirectory() as folder:
                     preset, model = Path(folder) / "preset", Path(folder) / "model"
                     # Without languages, which only tokenizing needs, and search, which each call passes.
-                    Translator(translator.backbone, *tokenizers).save_to_preset(preset, "float32")
+                    bare = type(translator)(translator.backbone, *tokenizers)
+                    bare.save_to_preset(preset, "float32")
                     convert(preset, model)
                     self._copy = CTranslate2Translator(preset, model=model)
                 self._made_of = made_of

@@ -1,7 +1,6 @@
 """`kzoo features extract`: features of pictures, computed by a network of `keras.applications`."""
 
 import contextlib
-import hashlib
 import importlib
 import os
 import sys
@@ -15,6 +14,7 @@ from kzoo.data.features import Extractor, FeatureFile, check_features_path, writ
 from kzoo.errors import UserError, first_line, nearest
 from kzoo.files import sha256
 from kzoo.images import read_picture
+from kzoo.models.backbones import weights_digest
 
 # The papers' names of VGG's layers, and Keras's names. The outputs are after ReLU.
 LAYERS = {"fc6": "fc1", "fc7": "fc2"}
@@ -57,7 +57,7 @@ def extract_features(
     if name not in known:
         raise UserError(f"{network.name} has no layer {layer!r}: give another; {nearest(name, known)}")
     handling = "mean" if replace_corrupt else ""
-    identity = ("random", SEED) if weights == "random" else (_weights_digest(network), None)
+    identity = ("random", SEED) if weights == "random" else (weights_digest(network), None)
     extractor = Extractor(model.lower(), name, *identity, handling)
     features = keras.Model(network.inputs, network.get_layer(name).output, name=network.name)
     # Networks without a fixed size, such as MobileNetV3, get ImageNet's size.
@@ -116,11 +116,3 @@ def _network(model: str, weights: str):
     except Exception as error:  # Keras reports a failed download as a bare Exception
         raise UserError(f"{model} with the weights {weights!r}: {first_line(error)}") from None
     return network, importlib.import_module(make.__module__).preprocess_input
-
-
-def _weights_digest(network: keras.Model) -> str:
-    """Return the SHA-256 of a network's weights."""
-    digest = hashlib.sha256()
-    for weight in network.get_weights():
-        digest.update(weight.tobytes())
-    return digest.hexdigest()
