@@ -146,10 +146,5 @@ class MultilingualTranslator(Translator):
     def _tokenizers_and_settings(self):
         return list(self.tokenizers.values()), {"languages": self.languages}
 
-    @classmethod
-    def _from_parts(cls, backbone, tokenizers, settings):
-        languages = settings.pop("languages")
-        return cls(backbone, dict(zip(languages, tokenizers, strict=True)), **settings)
-
     def _arguments(self):
         return {"tokenizers": dict(self.tokenizers)}

@@ -50,7 +50,7 @@ def write_preset(
     Args:
         folder: as in `Translator.save_to_preset`.
         translator: its class, `backbone` and `search` are written.
-        tokenizers: in the order in which `read_preset` returns them; one may occur several times.
+        tokenizers: in the order of the constructor's; one may occur several times.
         settings: the other arguments of the translator's constructor.
         dtype: as in `Translator.save_to_preset`.
 
@@ -169,10 +169,8 @@ def _halve(path: Path):
     whole.unlink()
 
 
-def read_preset(
-    preset: str | os.PathLike, translator: type[keras.Model], **overrides
-) -> tuple[Backbone, list, dict]:
-    """Return the backbone, the tokenizers and the settings that `write_preset` wrote, including `search`.
+def read_preset(preset: str | os.PathLike, translator: type[keras.Model], **overrides) -> keras.Model:
+    """Return the translator that `write_preset` wrote, with its search settings.
 
     Before building anything, check every file against its checksum, every name in it against those allowed
     in a preset, and the weights against the configuration.
@@ -212,7 +210,7 @@ def read_preset(
     settings["search"] = own_search(folder)
     configuration = read_object(folder / CONFIG_FILE)
     check_object(configuration, folder / CONFIG_FILE)
-    with in_one_line(folder, overrides):
+    with _in_one_line(folder, overrides):
         may_differ = [name for name in OVERRIDES if name in configuration["config"]]
         for name in overrides:
             if name not in may_differ:
@@ -223,11 +221,14 @@ def read_preset(
         by_file = {file: _read_tokenizer(folder, file, listing) for file in files}
         tokenizers = [by_file[file] for file in files]
         check_vocabularies(folder, configuration["config"], tokenizers)
-        return Backbone.from_preset(str(folder), **overrides), tokenizers, settings
+        backbone = Backbone.from_preset(str(folder), **overrides)
+        if several:
+            tokenizers = [dict(zip(settings.pop("languages"), tokenizers, strict=True))]
+        return translator(backbone, *tokenizers, **settings)
 
 
 @contextlib.contextmanager
-def in_one_line(folder: str | os.PathLike, overrides: dict | None = None):
+def _in_one_line(folder: Path, overrides: dict):
     """Turn any error into a one-line `UserError` that says why a preset cannot be built."""
     try:
         yield

@@ -18,7 +18,7 @@ from kzoo.images import image_rows
 from kzoo.models.backbones import BackboneMethod, uses_xla
 from kzoo.models.ctranslate2_copy import CTranslate2Copy, why_not
 from kzoo.models.losses import WholeBatchLoss, token_weights
-from kzoo.models.preset_files import in_one_line, read_preset, write_preset
+from kzoo.models.preset_files import read_preset, write_preset
 from kzoo.text.languages import TwoLanguages
 from kzoo.text.texts import (
     Hypothesis,
@@ -346,11 +346,6 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         source = settings.pop("source_tokenizer")
         return [source, settings.pop("target_tokenizer") or source], settings
 
-    @classmethod
-    def _from_parts(cls, backbone: keras.Model, tokenizers: list, settings: dict) -> Self:
-        """Return a translator from a backbone and the result of `_tokenizers_and_settings`."""
-        return cls(backbone, *tokenizers, **settings)
-
     # As a Keras model.
 
     def call(self, inputs, training=None):
@@ -421,9 +416,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
             folder: the preset: a folder, a name on the shelf, or a handle; see `kzoo.presets.load`.
             **overrides: arguments of the backbone that replace the saved ones, such as `dropout`.
         """
-        parts = read_preset(folder, cls, **overrides)
-        with in_one_line(folder):
-            return cls._from_parts(*parts)
+        return read_preset(folder, cls, **overrides)
 
     def export(
         self,
