@@ -43,7 +43,7 @@ def _layers() -> dict[str, str]:
 
 def _presets() -> dict[str, str]:
     from kzoo import presets
-    from kzoo.presets.transformer import transformer
+    from kzoo.presets.pope import transformer
 
     functions = ("load", "list_presets", "build", "builder")
     builders = [name for name in dir(presets) if _is_builder(getattr(presets, name))]

@@ -3,12 +3,12 @@
 import keras
 
 from kzoo.models import Translator
-from kzoo.presets import transformer
+from kzoo.presets import pope
 from kzoo.presets.glyph import Vocab
 
 # Ma et al. 2020, Section III.B: Transformer base; the fully connected layer FC7 of VGG-19 has 4,096 numbers.
-BASE = {**transformer.BASE, "position_encoding": "sine"}
-TINY = {**transformer.TINY, "position_encoding": "sine"}
+BASE = {**pope.BASE, "position_encoding": "sine"}
+TINY = {**pope.TINY, "position_encoding": "sine"}
 FC7 = (4096,)
 PICTURE = (64, 64, 3)  # of the built-in Scenes
 
@@ -39,7 +39,7 @@ def text_only_tiny(source_tokenizer: Vocab = None, target_tokenizer: Vocab = Non
 
 def image_text(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **settings) -> Translator:
     """Build a Transformer translator as `transformer` does, and compile it with the paper's recipe."""
-    translator = transformer.transformer(source_tokenizer, target_tokenizer, **settings)
+    translator = pope.transformer(source_tokenizer, target_tokenizer, **settings)
     compile_translator(translator)
     return translator
 
@@ -50,4 +50,4 @@ def compile_translator(translator: keras.Model):
     The paper's "initial rate 0.01" with Noam's schedule is ambiguous. This is Vaswani's schedule, whose peak
     is 3.5e-4 at D = 512.
     """
-    transformer.compile_translator(translator, warmup_steps=16000, beta_2=0.997, label_smoothing=0.0)
+    pope.compile_translator(translator, warmup_steps=16000, beta_2=0.997, label_smoothing=0.0)

@@ -1,9 +1,33 @@
 """The Transformers of the PoPE paper: Legendre positions, and the encodings it compares them with."""
 
-from kzoo.models import Translator
-from kzoo.presets.glyph import Vocab
-from kzoo.presets.transformer import BASE, BIG, SMALL, TINY, transformer
-from kzoo.presets.transformer import compile_translator as compile_translator  # for trained presets
+import keras
+
+from kzoo.models import Adam, LabelSmoothedCrossEntropy, NoamSchedule, TransformerBackbone, Translator
+from kzoo.models.backbones import check_names, vocabulary_size_of
+from kzoo.presets.glyph import Vocab, draw_glyphs
+
+# Vaswani et al. 2017, Table 3, row "base": the paper's models.
+BASE = {
+    "num_layers": 6,
+    "width": 512,
+    "num_heads": 8,
+    "feedforward_dim": 2048,
+    "dropout": 0.1,
+    "norm": "post",
+}
+# Its row "big".
+BIG = {**BASE, "width": 1024, "num_heads": 16, "feedforward_dim": 4096, "dropout": 0.3}
+# For corpora as small as Multi30k: Wu et al. 2021, "Good for Misconceived Reasons" (their Tiny).
+TINY = {
+    "num_layers": 4,
+    "width": 128,
+    "num_heads": 4,
+    "feedforward_dim": 256,
+    "dropout": 0.3,
+    "norm": "pre",
+}
+# As deep as TINY and twice as wide; two CPU cores train it in two hours.
+SMALL = {**TINY, "width": 256, "feedforward_dim": 512}
 
 POPE = {"position_encoding": "pope"}
 ORTHONORMAL = {**POPE, "position_options": {"normalize": True}}
@@ -75,3 +99,58 @@ def rope_tiny(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **
 def learned_tiny(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
     """Small Transformer with a learned vector for each position, pre-norm."""
     return transformer(source_tokenizer, target_tokenizer, **{**TINY, **LEARNED, **overrides})
+
+
+def transformer(
+    source_tokenizer: Vocab = None,
+    target_tokenizer: Vocab = None,
+    source_vocabulary_size: int = 8000,
+    target_vocabulary_size: int | None = None,
+    font: str | None = None,
+    **settings,
+) -> Translator:
+    """Build a Transformer translator and compile it with Vaswani's recipe.
+
+    Args:
+        source_tokenizer: `SubwordTokenizer` of the source, or of both languages; `CharacterTokenizer` for
+            `source_embedding="glyph"`.
+        target_tokenizer: `SubwordTokenizer` of the target; `None`: one joint vocabulary.
+        source_vocabulary_size: int. Used without a `source_tokenizer`.
+        target_vocabulary_size: int. Used without a `target_tokenizer`; `None`: one joint vocabulary.
+        font: font file for `source_embedding="glyph"`; see `kzoo.text.render_glyphs`.
+        **settings: arguments of `TransformerBackbone`.
+
+    Raises:
+        UserError: an unknown setting.
+    """
+    check_names(settings, transformer, TransformerBackbone)
+    backbone = TransformerBackbone(
+        vocabulary_size_of(source_tokenizer, source_vocabulary_size),
+        vocabulary_size_of(target_tokenizer, target_vocabulary_size),
+        **settings,
+    )
+    draw_glyphs(backbone, source_tokenizer, font)
+    translator = Translator(backbone, source_tokenizer, target_tokenizer)
+    compile_translator(translator)
+    return translator
+
+
+def compile_translator(
+    translator: keras.Model,
+    warmup_steps: int = 4000,
+    beta_2: float = 0.98,
+    label_smoothing: float = 0.1,
+):
+    """Compile with Adam on Noam's schedule and label smoothing (Vaswani et al. 2017, Sections 5.3 and 5.4).
+
+    Args:
+        translator: the model; its width scales the rate.
+        warmup_steps: int. Steps until the rate's peak.
+        beta_2: float. Adam's β₂.
+        label_smoothing: float. At least 0 and less than 1.
+    """
+    schedule = NoamSchedule(translator.backbone.width, warmup_steps)
+    translator.compile(
+        optimizer=Adam(schedule, beta_1=0.9, beta_2=beta_2, epsilon=1e-9),
+        loss=LabelSmoothedCrossEntropy(label_smoothing),
+    )
