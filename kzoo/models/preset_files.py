@@ -39,6 +39,7 @@ SHARDS_FILE = "model.weights.json"  # of large models: lists the file of each we
 SHARD_SIZE = 0.03  # GiB of float32 per file, half as much in float16; hosts refuse large files
 # Arguments of backbones that may be changed after training.
 OVERRIDES = ("dropout", "dtype", "max_length", "penalty_weight")
+OWN_WEIGHTS = re.compile(r"model(_\d+)?\.weights\.h5", re.ASCII)  # whole, or a shard
 TOKENIZER_FILE = re.compile(r"[\w-]+\.json", re.ASCII)
 
 
@@ -127,23 +128,24 @@ def check_tokenizers(tokenizers: list):
 
 
 def _others(folder: Path) -> list[Path]:
-    """Return the files in a preset's folder that the preset does not list, such as the card and the scores.
+    """Return the files in a preset's folder that are not the preset's own, such as the card and the scores.
 
     Raises:
-        UserError: the folder is not empty and holds no preset.
+        UserError: the folder is not empty and holds no preset; its metadata or settings cannot be read.
     """
     for mark in (METADATA_FILE, TRANSLATOR_FILE):
         check_replaceable(folder, mark, "*")
     if not (folder / METADATA_FILE).exists():
         return []
     listed = read_object(folder / METADATA_FILE).get("files") or {}  # older presets list nothing
-    # `seal` lists what else stands there.
-    own = {name for name in listed if re.fullmatch(r"[^./][^/]*\.(weights\.h5|json)|assets/.+", name)}
-    folders = {name.partition("/")[0] for name in own if "/" in name}
-    found = [path for path in folder.iterdir() if path.name not in folders]
-    inside = [path for name in folders for path in (folder / name).rglob("*")]
-    found += [path for path in inside if path.is_symlink() or not path.is_dir()]
-    return [path for path in found if path.relative_to(folder).as_posix() not in {METADATA_FILE, *own}]
+    tokenizers = [str(name) for name in read_object(folder / TRANSLATOR_FILE).get("tokenizers") or ()]
+    files = {CONFIG_FILE, TRANSLATOR_FILE, SEARCH_FILE, SHARDS_FILE, *tokenizers}
+    assets = tuple(f"assets/{name.removesuffix('.json')}/" for name in tokenizers)
+    # `seal` lists what else stands there, so being listed is not enough.
+    own = {n for n in listed if n in files or OWN_WEIGHTS.fullmatch(n) or n.startswith(assets)}
+    found = [path for path in folder.iterdir() if path.name not in ("assets", METADATA_FILE)]
+    found += [path for path in (folder / "assets").rglob("*") if path.is_symlink() or not path.is_dir()]
+    return [path for path in found if path.relative_to(folder).as_posix() not in own]
 
 
 def _halve(path: Path):

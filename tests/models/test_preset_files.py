@@ -117,11 +117,31 @@ def test_what_stands_beside_a_preset_stays_when_it_is_saved_again(saved, preset)
     assert set(json.loads((preset / "metadata.json").read_text())["files"]) == set(FILES)
 
 
+def test_sealed_files_of_a_user_stay_and_a_preset_s_own_go(saved, preset, monkeypatch):
+    """`seal` lists both; of those of its own that the new preset lacks, none is left."""
+    translator = Translator.from_preset(saved)
+    proto = translator.source_tokenizer.proto
+    monkeypatch.setattr(preset_files, "SHARD_SIZE", 3e-6)
+    Translator(translator.backbone, SubwordTokenizer(proto, config_file="own.json")).save_to_preset(preset)
+    mine = {"scores_2017.json", "best.weights.h5", "assets/notes.txt", "assets/fonts/font.ttf"}
+    (preset / "assets" / "fonts").mkdir()
+    for name in mine:
+        (preset / name).write_text("mine")
+    seal(preset)
+    monkeypatch.undo()
+    translator.save_to_preset(preset)
+    found = {path.relative_to(preset).as_posix() for path in preset.rglob("*") if path.is_file()}
+    assert found == {*FILES, "metadata.json", *mine}
+    assert {(preset / name).read_text() for name in mine} == {"mine"}
+
+
 def test_a_preset_of_before_checksums_is_replaced(saved, preset):
     rewrite(preset / "metadata.json", files=None)
     (preset / "config.json").write_text("{}")
+    (preset / "assets" / "diagram.png").write_bytes(b"mine")
     Translator.from_preset(saved).save_to_preset(preset)
     Translator.from_preset(preset)
+    assert (preset / "assets" / "diagram.png").read_bytes() == b"mine"
 
 
 def test_a_folder_of_other_things_is_left_alone(saved, tmp_path):
