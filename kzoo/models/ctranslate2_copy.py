@@ -43,8 +43,8 @@ class CTranslate2Copy:
     def of(self, translator: keras.Model) -> CTranslate2Translator:
         """Return the copy of a translator; `why_not` must return `None` for it."""
         tokenizers = translator.source_tokenizer, translator.target_tokenizer
-        settings = [None if tokenizer is None else tokenizer.get_config() for tokenizer in tokenizers]
-        made_of = weights_digest(translator.backbone), tokenizers, settings
+        contents = [(each.proto, each.get_vocabulary(), each.get_config()) for each in tokenizers]
+        made_of = weights_digest(translator.backbone), tokenizers, contents
         with self._lock:
             if made_of != self._made_of:
                 with tempfile.TemporaryDirectory() as folder:

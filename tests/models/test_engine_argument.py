@@ -41,6 +41,13 @@ def test_weights_that_change_are_used(translator):
     assert found[0] != found[1]
 
 
+def test_a_vocabulary_that_changes_is_used(translator):
+    before = translator.translate(TEXTS, engine="ctranslate2", **GREEDY)
+    translator.source_tokenizer.set_proto(train_subwords(["ein Mann", "ein Hund rennt"] * 9, 25))
+    found = translator.translate(TEXTS, engine="ctranslate2", **GREEDY)
+    assert found == translator.translate(TEXTS, **GREEDY) != before
+
+
 def test_the_translator_s_own_search_is_used(translator):
     translator.search = translator.search.changed(**GREEDY)
     assert translator.translate(TEXTS, engine="ctranslate2") == translator.translate(TEXTS)
