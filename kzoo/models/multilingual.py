@@ -114,6 +114,10 @@ class MultilingualTranslator(Translator):
         self._number(language)
         return tokenize_within(self.tokenizers[language], texts, self.backbone.max_length - 1, truncate)
 
+    def tokenize_source(self, texts: Iterable[str], truncate: bool = False) -> list[list[int]]:
+        """Raise `UserError`: with several languages, use `tokenize`."""
+        raise UserError("the model reads several languages: use tokenize(texts, language)")
+
     def direction(
         self, source_language: str | None = None, target_language: str | None = None
     ) -> tuple[str, str]:

@@ -183,6 +183,7 @@ def test_bad_input_is_named(trained):
     ):
         assert name in message_of(call, SENTENCES, *arguments, **settings)
     assert "'ger'" in message_of(trained.direction, "en", "ger")
+    assert "use tokenize(texts, language)" in message_of(trained.tokenize_source, SENTENCES)
     assert "sentence 2" in message_of(trained.translate, ["A man.", "man " * 70], "en", "de")
 
 
