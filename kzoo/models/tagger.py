@@ -141,10 +141,13 @@ class CharacterTagger(keras.Model):
         """Return the character ids and the tag numbers, `(N, L)` each, of sentences of tagged words.
 
         Raises:
-            UserError: a tag that the model does not have.
+            UserError: a tag that the model does not have, or a word with a line end.
         """
         tagged = [segments_to_tags(sentence) for sentence in sentences]
         texts, tags = [text for text, _ in tagged], [row for _, row in tagged]
+        for number, text in enumerate(texts, 1):
+            if one_line(text) != text:  # the tokenizer would replace it, and move the tags after it
+                raise UserError(f"a word of sentence {number} has a line end: remove it ({text!r:.80})")
         numbers = {name: number for number, name in enumerate(self.tag_names)}
         for number, tag in ((n, tag) for n, row in enumerate(tags, 1) for tag in row):
             if tag not in numbers:

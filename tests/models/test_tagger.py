@@ -205,6 +205,11 @@ def test_an_unknown_tag_is_named():
         make().arrays([[("a", "V")], [("b", "X")]])
 
 
+def test_a_line_end_in_a_word_is_named():
+    with pytest.raises(UserError, match=r"sentence 2 has a line end: remove it \('a\\r\\nbc'\)"):
+        make().arrays([[("a", "V")], [("a\r\nb", "N"), ("c", "V")]])
+
+
 def test_no_sentences_are_no_arrays():
     ids, tags = make().arrays([])
     assert len(ids) == len(tags) == 0
