@@ -92,10 +92,13 @@ def attention_bridge(
         **settings: arguments of `AttentionBridgeBackbone`.
 
     Raises:
-        UserError: a language is named twice; tokenizers that are not in a dict; an unknown setting.
+        UserError: `languages` that are a str or name one twice; tokenizers that are not in a dict; an unknown
+            setting.
     """
     check_names(settings, attention_bridge, AttentionBridgeBackbone)
     if tokenizers is None:
+        if isinstance(languages, str):
+            raise UserError(f"languages must be a list, such as ['en', 'de'], not {languages!r}")
         if len(set(languages)) < len(languages):
             raise UserError(f"a language is named twice: {', '.join(languages)}")
         tokenizers = dict.fromkeys(languages)
