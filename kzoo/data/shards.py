@@ -5,6 +5,7 @@ They import only this file and their tokenizers.
 """
 
 import contextlib
+import functools
 import hashlib
 import importlib.util
 import io
@@ -320,12 +321,12 @@ def _workers(encoding: Encoding, processes: int) -> Iterator[Callable]:
         return
     # Not forked, because a backend may have started threads.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, context, initializer=_start, initargs=(encoding,)) as pool:
+    with ProcessPoolExecutor(processes, context, initializer=_start) as pool:
 
         def each(function, items):
-            items = iter(items)
+            items, call = iter(items), functools.partial(function, encoding)
             while some := list(itertools.islice(items, 4 * processes)):
-                yield from pool.map(_call, itertools.repeat(function), some)
+                yield from pool.map(call, some)
 
         try:
             yield each
@@ -335,10 +336,8 @@ def _workers(encoding: Encoding, processes: int) -> Iterator[Callable]:
             ) from None
 
 
-def _start(encoding: Encoding):
+def _start():
     """Set up a process that leaves Ctrl-C to its parent, and ends if the parent is killed."""
-    global _encoding
-    _encoding = encoding
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -346,7 +345,3 @@ def _start(encoding: Encoding):
 def _end_with_parent():
     multiprocessing.parent_process().join()
     os._exit(1)
-
-
-def _call(function, item):
-    return function(_encoding, item)
