@@ -34,13 +34,9 @@ def cached_folder(kind: str, key: str, make: Callable[[Path], object]) -> Path:
     """
     folder = cache_folder() / kind / hashlib.sha256(key.encode()).hexdigest()[:32]
     if not folder.is_dir():
-        try:
+        with writing(folder):
             folder.parent.mkdir(parents=True, exist_ok=True)
             lock = FileLock(f"{folder}.lock").acquire()
-        except OSError as error:
-            raise UserError(
-                f"{folder}: cannot be written ({error.strerror or error}); set KZOO_CACHE to another folder"
-            ) from None
         with lock:
             if not folder.is_dir():  # another process may have written it
                 make(folder)
@@ -132,49 +128,39 @@ def _replaceable(path: str | os.PathLike) -> Path | None:
 
 
 @contextlib.contextmanager
-def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
-    """Yield an empty folder to fill, and rename it to `path` if the block ends without an error.
-
-    An earlier folder at `path` is kept until the new one is complete.
-
-    Raises:
-        UserError: it cannot be written, for example because it is a file, or the disk is full.
-    """
-    path = _folder(path)
-    with writing(path), new_folder(path, replace=True) as unfinished:
-        yield unfinished
-
-
-@contextlib.contextmanager
-def new_folder(path: Path, replace: bool = False) -> Iterator[Path]:
+def whole_folder(path: str | os.PathLike, replace: bool = True) -> Iterator[Path]:
     """Yield an empty folder next to `path` to fill. Rename it to `path` if the block ends without an error.
 
-    Missing folders are created. Leftovers of killed processes are removed after a day.
+    An earlier folder at `path` is kept until the new one is complete. Missing folders are created. Leftovers
+    of killed processes are removed after a day.
 
     Raises:
-        OSError: it cannot be written; or there is a folder at `path`, and `replace` is false.
+        UserError: it cannot be written, for example because it is a file, or the disk is full; or there is a
+            folder at `path`, and `replace` is false.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for left in _hidden_in(path.parent):
-        with contextlib.suppress(FileNotFoundError):  # renamed by its writer
-            if left.name.startswith(f".{path.name}.kzoo-") and time.time() - left.stat().st_mtime > DAY:
-                shutil.rmtree(left, ignore_errors=True)
-    unfinished = path.with_name(_hidden(path.name))
-    earlier = unfinished.with_name(unfinished.name + EARLIER)
-    unfinished.mkdir()
-    try:
-        yield unfinished
-        for part in (*unfinished.rglob("*"), unfinished):
-            if not part.is_symlink():
-                to_disk(part)  # before the folder gets its name, in case of a power failure
-        _keep_mode(path, unfinished)
-        if replace and path.exists():
-            os.rename(path, earlier)
-        os.rename(unfinished, path)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-    to_disk(path.parent)
-    shutil.rmtree(earlier, ignore_errors=True)
+    path = _folder(path)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for left in _hidden_in(path.parent):
+            with contextlib.suppress(FileNotFoundError):  # renamed by its writer
+                if left.name.startswith(f".{path.name}.kzoo-") and time.time() - left.stat().st_mtime > DAY:
+                    shutil.rmtree(left, ignore_errors=True)
+        unfinished = path.with_name(_hidden(path.name))
+        earlier = unfinished.with_name(unfinished.name + EARLIER)
+        unfinished.mkdir()
+        try:
+            yield unfinished
+            for part in (*unfinished.rglob("*"), unfinished):
+                if not part.is_symlink():
+                    to_disk(part)  # before the folder gets its name, in case of a power failure
+            _keep_mode(path, unfinished)
+            if replace and path.exists():
+                os.rename(path, earlier)
+            os.rename(unfinished, path)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+        to_disk(path.parent)
+        shutil.rmtree(earlier, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -301,7 +287,10 @@ def _beside(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike):
-    """Turn write errors in the block into a `UserError` of one line that names the file or folder."""
+    """Turn write errors in the block into a `UserError` of one line that names the file or folder.
+
+    In the cache, the line also says how to choose another folder.
+    """
     try:
         yield
     except (OSError, RuntimeError) as error:
@@ -309,4 +298,6 @@ def writing(path: str | os.PathLike):
         if not isinstance(error, OSError) and "errno =" not in str(error):
             raise
         reason = (getattr(error, "strerror", None) or str(error)).splitlines()[0]
-        raise UserError(f"{path}: cannot be written ({reason})") from None
+        cached = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(cache_folder()))
+        advice = "; set KZOO_CACHE to another folder" if cached else ""
+        raise UserError(f"{path}: cannot be written ({reason}){advice}") from None

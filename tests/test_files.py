@@ -177,6 +177,8 @@ def test_a_cache_that_cannot_be_written_says_how_to_choose_another(tmp_path, mon
     (tmp_path / "file").touch()
     monkeypatch.setenv("KZOO_CACHE", str(tmp_path / "file" / "cache"))
     assert "set KZOO_CACHE" in message_of(cached_folder, "kind", "key", os.mkdir)
+    assert "set KZOO_CACHE" in message_of(write_json, cache_folder() / "corpus", 1)
+    assert "KZOO_CACHE" not in message_of(write_json, tmp_path / "file" / "elsewhere", 1)
 
 
 def test_a_folder_of_the_cache_is_written_once(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from kzoo.errors import UserError, first_line, nearest
-from kzoo.files import cache_folder, new_folder, read_object
+from kzoo.files import cache_folder, read_object, whole_folder
 from kzoo.hub.integrity import CONFIG_FILE, METADATA_FILE, NOTES, check_files, read_listing
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
@@ -108,14 +108,11 @@ def fetched(handle: str) -> Path:
     if folder.is_dir():
         return folder
     try:
-        with new_folder(folder) as unfinished:
+        with whole_folder(folder, replace=False) as unfinished:
             _fill(unfinished, handle, fetch)
-    except OSError as error:
+    except UserError:
         if not folder.is_dir():  # else another process was first
-            raise UserError(
-                f"{handle} cannot be kept in {folder} ({error.strerror or error}); "
-                "set KZOO_CACHE to another folder"
-            ) from None
+            raise
     return folder
 
 

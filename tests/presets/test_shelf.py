@@ -238,7 +238,7 @@ def test_what_was_altered_in_the_cache_is_refused_until_it_is_deleted(hub):
 def test_a_cache_that_cannot_be_written_is_one_line(hub, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("KZOO_CACHE", str(tmp_path / "file"))
-    refused(HANDLE, HANDLE, "KZOO_CACHE")
+    refused(HANDLE, "someone/some-preset", "KZOO_CACHE")
 
 
 def test_locate_takes_a_folder_a_run_or_a_name(tmp_path):
