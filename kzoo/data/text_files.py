@@ -2,7 +2,6 @@
 
 import bz2
 import codecs
-import contextlib
 import gzip
 import io
 import lzma
@@ -46,56 +45,42 @@ class Text(NamedTuple):
     sentences: list[str]
 
 
-def read_lines(path: Path) -> Text:
+def read_lines(path: Path, encoding: str = "") -> Text:
     """Return the lines of a text file, packed or not.
 
     Args:
-        path: the file: UTF-8, or UTF-16 or UTF-32 with a byte order mark.
+        path: the file.
+        encoding: such as "gb18030"; by default UTF-8, or UTF-16 or UTF-32 with a byte order mark.
 
     Raises:
         UserError: it cannot be read, is broken or not text, or a line is not in its encoding.
     """
-    return Text(str(path), list(stream_lines(path)))
+    return Text(str(path), list(stream_lines(path, encoding)))
 
 
-def stream_lines(path: Path) -> Iterator[str]:
+def stream_lines(path: Path, encoding: str = "") -> Iterator[str]:
     """Yield the lines that `read_lines` returns; raise its errors."""
-    with _unpacked(path) as file:
-        yield from decode_lines(file, str(path))
-
-
-def read_bytes(path: Path) -> bytes:
-    """Return the contents of a file, unpacked.
-
-    Raises:
-        UserError: it cannot be read or is broken.
-    """
-    with _unpacked(path) as file:
-        return file.read()
-
-
-@contextlib.contextmanager
-def _unpacked(path: Path) -> Iterator[BinaryIO]:
     packing = PACKED.get(path.suffix.lower())
     try:
         with open(path, "rb") as file:
             head = file.peek(8)
             packing = packing or next((one for one, begins in BEGINS.items() if re.match(begins, head)), None)
-            yield packing.open(file) if packing else file
+            yield from decode_lines(packing.open(file) if packing else file, str(path), encoding)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         if getattr(error, "errno", None) is None:  # not from the operating system
             raise UserError(f"{path}: broken {packing.__name__} file ({error})") from None
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
 
 
-def decode_lines(file: BinaryIO, where: str) -> Iterator[str]:
-    """Yield the lines of text in UTF-8, or in UTF-16 or UTF-32 with a byte order mark.
+def decode_lines(file: BinaryIO, where: str, encoding: str = "") -> Iterator[str]:
+    """Yield the lines of text.
 
     Only line feeds end lines (or carriage returns, if there are none): sentences may contain U+2028.
 
     Args:
         file: the text; a byte order mark and carriage returns before a line feed are dropped.
         where: name of the text in errors.
+        encoding: as in `read_lines`.
 
     Raises:
         UserError: it begins like another file format; or a line is not in its encoding, or has a NUL.
@@ -105,19 +90,19 @@ def decode_lines(file: BinaryIO, where: str) -> Iterator[str]:
     for begins, what in NOT_TEXT.items():
         if re.match(begins, head):
             raise UserError(f"{where}: is {what}, not text: save it as UTF-8 text, plain or packed as .gz")
-    encoding = next((name for mark, name in ENCODINGS.items() if head.startswith(mark)), "utf-8-sig")
+    marked = next((name for mark, name in ENCODINGS.items() if head.startswith(mark)), "utf-8-sig")
     end = "\r" if b"\r" in head and b"\n" not in head else "\n"
     try:
-        for number, line in enumerate(io.TextIOWrapper(file, encoding, newline=end), 1):
+        for number, line in enumerate(io.TextIOWrapper(file, encoding or marked, newline=end), 1):
             if "\0" in line:
                 raise UserError(
                     f"{where}, line {number}: a NUL, which is not text; is this UTF-16, or a damaged file?"
                 )
             yield line.rstrip("\r\n")
     except UnicodeDecodeError as error:
-        number += error.object.count(b"\n", 0, error.start) + 1
+        number += error.object[: error.start].decode(error.encoding).count(end) + 1
         raise UserError(
-            f"{where}, line {number}: not valid {error.encoding.upper()} ({error.reason})"
+            f"{where}, line {number}: not valid {(encoding or error.encoding).upper()} ({error.reason})"
         ) from None
 
 

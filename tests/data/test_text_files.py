@@ -105,6 +105,14 @@ def test_invalid_utf8_names_file_and_line(tmp_path, bad, name):
     assert message_of(read_lines, path).startswith(f"{path}, line 3: not valid UTF-8")
 
 
+@pytest.mark.parametrize(
+    ("data", "line"), [(b"a\rb\r\xff\r", 3), ("\ufeffĊ\n".encode("utf-16-le") + b"\x00\xdc", 2)]
+)
+def test_lines_are_counted_by_their_own_end(data, line, tmp_path):
+    (tmp_path / "text").write_bytes(data)
+    assert f"text, line {line}: not valid" in message_of(read_lines, tmp_path / "text")
+
+
 @pytest.mark.parametrize("reader", [read_lines, lambda path: list(stream_lines(path))])
 def test_a_nul_names_file_and_line(tmp_path, reader):
     for text, line in (("a\nbc\nd\0e\nf\n", 3), ("\0", 1)):

@@ -1,13 +1,11 @@
 """SentEval's tasks, read from their publishers' files: sentences or sentence pairs, and their targets."""
 
-import contextlib
-import io
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from kzoo.data.text_files import decode_lines, read_bytes, read_lines
+from kzoo.data.text_files import read_lines
 from kzoo.errors import UserError, nearest
 from training.paper_tables import data_folder
 
@@ -115,16 +113,12 @@ def _labelled(path: Path) -> Examples:
 
 def _lines(path: Path) -> list[str]:
     """Return the lines of a file in UTF-8 or, for MR, SUBJ and TREC, in Windows-1252."""
-    if not path.name.startswith(WINDOWS):
-        return read_lines(path).sentences
-    with contextlib.suppress(UserError):
-        return read_lines(path).sentences
-    data = read_bytes(path)
     try:
-        return list(decode_lines(io.BytesIO(data.decode("cp1252").encode()), str(path)))
-    except UnicodeDecodeError as error:
-        number = data.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{path}, line {number}: neither UTF-8 nor Windows-1252") from None
+        return read_lines(path).sentences
+    except UserError:
+        if not path.name.startswith(WINDOWS):
+            raise
+        return read_lines(path, "windows-1252").sentences
 
 
 def _table(columns: Sequence[int | str], value: Callable[[str], float | None], path: Path) -> Examples:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from kzoo.data.text_files import read_bytes, read_lines
+from kzoo.data.text_files import read_lines
 from kzoo.errors import UserError, nearest
 from kzoo.text.texts import Segment, segments_to_tags
 from training.paper_tables import data_folder
@@ -173,18 +173,14 @@ def read_ctb5(folder: str | Path, split: str) -> Sentences:
 def _ctb5_sentences(path: Path) -> Sentences:
     """Return the sentences of a file: the lines between `<S ID=…>` and `</S>`."""
     sentences, words, inside = [], [], False
-    for number, raw in enumerate(read_bytes(path).split(b"\n"), 1):
-        where = f"{path}, line {number}"
-        try:
-            line = raw.decode(ENCODING).strip()
-        except UnicodeDecodeError as error:
-            raise UserError(f"{where}: not in the treebank's encoding, GB2312 ({error.reason})") from None
+    for number, line in enumerate(read_lines(path, ENCODING).sentences, 1):
+        line = line.strip()
         if line.startswith("<") and line.endswith(">"):
             if words:
                 sentences.append(words)
             words, inside = [], line.startswith("<S ")
         elif inside:
-            words += _ctb5_words(line, where)
+            words += _ctb5_words(line, f"{path}, line {number}")
     if not sentences:
         raise UserError(f"{path}: no sentence in it; sentences are between <S ID=…> and </S>")
     return sentences

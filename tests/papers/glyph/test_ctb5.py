@@ -81,9 +81,7 @@ def test_broken_tokens_are_named(tmp_path, token):
 def test_another_encoding_is_told(tmp_path):
     path = write(tmp_path, range(301, 326)) / "chtb_310.pos"
     path.write_bytes(b"<S ID=1>\n\xff_NN\n</S>\n")
-    assert message_of(read_ctb5, tmp_path, "dev").startswith(
-        f"{path}, line 2: not in the treebank's encoding, GB2312"
-    )
+    assert message_of(read_ctb5, tmp_path, "dev").startswith(f"{path}, line 2: not valid GB18030")
 
 
 @pytest.mark.parametrize(
