@@ -74,6 +74,9 @@ def batch_shapes(
 ) -> list[Shape]:
     """Return at most `num_shapes` shapes that minimize padding of sentence pairs, shortest first.
 
+    Dynamic programming over the sorted distinct lengths: cost[j] with m groups is the minimum over i of
+    cost[i] with m - 1 groups plus the pairs of lengths i + 1 … j, all padded to length j.
+
     Args:
         lengths: lengths of pairs, with the start or end symbol; a length may occur more than once.
         tokens: int. Maximum tokens per batch on either side, padding included.
@@ -82,8 +85,21 @@ def batch_shapes(
         counts: number of pairs of each length in `lengths`; one each by default.
     """
     distinct, place = np.unique(lengths, return_inverse=True)
-    chosen = least_padding(distinct, np.bincount(place, counts), num_shapes)
-    return [(sentences or tokens // length, length) for length in chosen]
+    size = len(distinct)
+    pairs = np.concatenate([[0], np.cumsum(np.bincount(place, counts))])  # of the i shortest lengths
+    # padded[i, j]: tokens after padding the pairs of distinct lengths i … j to the longest of them
+    padded = np.where(np.tri(size, k=-1, dtype=bool), np.inf, (pairs[1:] - pairs[:-1, None]) * distinct)
+    cost, choices = np.concatenate([[0.0], padded[0]]), [np.zeros(size + 1, int)]
+    for _ in range(min(num_shapes, size) - 1):
+        totals = cost[:-1, None] + padded
+        choices.append(np.concatenate([[0], totals.argmin(axis=0)]))
+        cost = np.concatenate([[0.0], totals.min(axis=0)])
+    shapes, last = [], size
+    for choice in reversed(choices):
+        length = int(distinct[last - 1])
+        shapes.insert(0, (sentences or tokens // length, length))
+        last = choice[last]
+    return shapes
 
 
 def pair_lengths(source: list[list[int]], target: list[list[int]], name: str = "") -> np.ndarray:
@@ -114,32 +130,3 @@ def check_longest(lengths: np.ndarray, limit: int, pair: str):
             f"the limit is {limit}: raise max_length (in a recipe, model.max_length) or tokens; "
             'or, in a recipe, set too_long = "truncate" or "drop"'
         )
-
-
-def least_padding(distinct: np.ndarray, counts: np.ndarray, num_shapes: int) -> list[int]:
-    """Return at most `num_shapes` lengths to pad to that minimize the total padding of all sentences.
-
-    Dynamic programming over the sorted distinct lengths: cost[j] with m groups is the minimum over i of
-    cost[i] with m - 1 groups plus the sentences of lengths i + 1 … j, all padded to length j.
-
-    Args:
-        distinct: the distinct lengths, sorted.
-        counts: number of sentences of each.
-        num_shapes: int. Maximum number of lengths to return.
-    """
-    sentences = np.concatenate([[0], np.cumsum(counts)])
-    ends = np.arange(1, len(distinct) + 1)
-    # padded[i, j]: tokens after padding the sentences of distinct lengths i … j - 1 to the longest of them
-    padded = (sentences[ends][None, :] - sentences[: len(distinct), None]) * distinct[None, :].astype(float)
-    padded[np.arange(len(distinct))[:, None] >= ends[None, :]] = np.inf
-    cost = np.concatenate([[0.0], padded[0]])
-    choices = []
-    for _ in range(min(num_shapes, len(distinct)) - 1):
-        totals = cost[:-1, None] + padded
-        choices.append(np.concatenate([[0], totals.argmin(axis=0)]))
-        cost = np.concatenate([[0.0], totals.min(axis=0)])
-    last, chosen = len(distinct), []
-    for choice in reversed([np.zeros(len(distinct) + 1, int), *choices]):
-        chosen.append(int(distinct[last - 1]))
-        last = choice[last]
-    return chosen[::-1]
