@@ -39,12 +39,10 @@ def language_pairs(
     apart = set(two_languages(left_out, languages)) if left_out else set()
     if len(apart) == 1:
         raise UserError(f"left_out is {left_out!r}, the same language twice: name two, as in de-fr")
-    if centre:
-        _check(centre, languages)
-        if apart and centre not in apart:
-            raise UserError(
-                f"left_out {left_out!r} changes nothing with centre {centre!r}: remove one of them"
-            )
+    if centre and centre not in languages:
+        raise UserError(f"no language {centre!r} among {', '.join(languages)}; {nearest(centre, languages)}")
+    if centre and apart and centre not in apart:
+        raise UserError(f"left_out {left_out!r} changes nothing with centre {centre!r}: remove one of them")
     pairs = [
         (source, target)
         for source in languages
@@ -70,18 +68,8 @@ def two_languages(pair: str, languages: Sequence[str]) -> tuple[str, str]:
     Raises:
         UserError: it does not name two of the languages.
     """
-    splits = [(pair[:place], pair[place + 1 :]) for place, letter in enumerate(pair) if letter == "-"]
-    # A code may itself have a hyphen, such as pt-BR.
-    known = [split for split in splits if set(split) <= set(languages)]
-    source, target = next(iter(known or splits), ("", ""))
-    if not (source and target):
-        raise UserError(f"{pair!r} is not two languages, as in de-fr")
-    return _check(source, languages), _check(target, languages)
-
-
-def _check(language: str, languages: list[str]) -> str:
-    if language not in languages:
-        raise UserError(
-            f"no language {language!r} among {', '.join(languages)}; {nearest(language, languages)}"
-        )
-    return language
+    # Looked up, not split: a code may itself have a hyphen, such as pt-BR.
+    known = {f"{source}-{target}": (source, target) for source in languages for target in languages}
+    if pair not in known:
+        raise UserError(f"{pair!r} does not name two of the languages {', '.join(languages)}, as in de-fr")
+    return known[pair]

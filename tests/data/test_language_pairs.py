@@ -43,11 +43,11 @@ def test_a_code_may_have_a_hyphen():
     [
         ((["en", "de", "en"],), "'en'"),
         ((LANGUAGES, "eng"), "did you mean en?"),
-        ((LANGUAGES, None, "de-it"), "'it'"),
+        ((LANGUAGES, None, "de-it"), "'de-it'"),
         ((LANGUAGES, None, "de"), "'de'"),
         ((LANGUAGES, None, "de-de"), "'de-de'"),
         ((LANGUAGES, "en", "de-fr"), "'de-fr'"),
-        ((["en", "de"], None, None, False, ["en-it"]), "'it'"),
+        ((["en", "de"], None, None, False, ["en-it"]), "'en-it'"),
         ((["en", "de"], None, None, False, ["en-de", "en-de"]), "en-de"),
         ((["en", "de"], None, None, False, ["en-en"]), "en-en"),
         ((["en"],), "en: "),
