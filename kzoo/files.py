@@ -4,6 +4,7 @@ import contextlib
 import fnmatch
 import hashlib
 import json
+import math
 import os
 import re
 import secrets
@@ -131,8 +132,8 @@ def _replaceable(path: str | os.PathLike) -> Path | None:
 def whole_folder(path: str | os.PathLike, replace: bool = True) -> Iterator[Path]:
     """Yield an empty folder next to `path` to fill. Rename it to `path` if the block ends without an error.
 
-    An earlier folder at `path` is kept until the new one is complete. Missing folders are created. Leftovers
-    of killed processes are removed after a day.
+    An earlier folder at `path` is kept until the new one is complete. Missing folders are created. What
+    killed processes left is removed after a day, as by `remove_unfinished`.
 
     Raises:
         UserError: it cannot be written, for example because it is a file, or the disk is full; or there is a
@@ -141,12 +142,9 @@ def whole_folder(path: str | os.PathLike, replace: bool = True) -> Iterator[Path
     path = _folder(path)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        for left in _hidden_in(path.parent):
-            with contextlib.suppress(FileNotFoundError):  # renamed by its writer
-                if left.name.startswith(f".{path.name}.kzoo-") and time.time() - left.stat().st_mtime > DAY:
-                    shutil.rmtree(left, ignore_errors=True)
+        remove_unfinished(path.parent, path.name, time.time() - DAY)
         unfinished = path.with_name(_hidden(path.name))
-        earlier = unfinished.with_name(unfinished.name + EARLIER)
+        earlier = unfinished.with_name(f"{unfinished.name}.earlier")
         unfinished.mkdir()
         try:
             yield unfinished
@@ -157,10 +155,12 @@ def whole_folder(path: str | os.PathLike, replace: bool = True) -> Iterator[Path
             if replace and path.exists():
                 os.rename(path, earlier)
             os.rename(unfinished, path)
+            to_disk(path.parent)
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
-        to_disk(path.parent)
-        shutil.rmtree(earlier, ignore_errors=True)
+            if earlier.exists() and not path.exists():
+                os.rename(earlier, path)
+            shutil.rmtree(earlier, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -201,22 +201,28 @@ def remove_folder(path: Path):
     shutil.rmtree(hidden)
 
 
-def remove_unfinished(folder: Path):
+def remove_unfinished(folder: Path, name: str = "", before: float = math.inf):
     """Remove what killed calls of `whole_file`, `whole_folder` and `remove_folder` left in a folder.
 
     If such a call had moved a folder aside but not replaced it, the folder gets its name back.
+
+    Args:
+        folder: the folder.
+        name: the file or folder that the calls were to write or remove; by default, any.
+        before: time in seconds, as of `time.time`; what has changed since is left.
     """
-    for path in folder.glob(f".*{EARLIER}"):
-        whole = path.with_name(path.name[1:].rpartition(".kzoo-")[0])
-        if whole.exists():
-            remove_folder(path)
-        else:
-            os.rename(path, whole)
-    for path in _hidden_in(folder):
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+    for left in list(folder.glob(".*")):
+        match = HIDDEN.fullmatch(left.name)
+        if match and name in ("", match["name"]):
+            with contextlib.suppress(OSError):  # renamed by its writer, or another user's
+                if left.stat().st_mtime > before:
+                    continue
+                if match["earlier"] and not (folder / match["name"]).exists():
+                    os.rename(left, folder / match["name"])
+                elif left.is_dir():
+                    shutil.rmtree(left, ignore_errors=True)
+                else:
+                    left.unlink()
 
 
 def check_replaceable(path: str | os.PathLike, mark: str, *others: str):
@@ -252,13 +258,8 @@ def _hidden(name: str) -> str:
     return f".{name}.kzoo-{secrets.token_hex(4)}"
 
 
-EARLIER = ".earlier"
-HIDDEN = re.compile(r"\..+\.kzoo-[0-9a-f]{8}")
-
-
-def _hidden_in(folder: Path) -> list[Path]:
-    """Return the files and folders in a folder that `_hidden` named."""
-    return [path for path in folder.glob(".*") if HIDDEN.fullmatch(path.name)]
+# What `_hidden` returns, and the name of a folder that `whole_folder` moved aside.
+HIDDEN = re.compile(r"\.(?P<name>.+)\.kzoo-[0-9a-f]{8}(?P<earlier>\.earlier)?")
 
 
 def to_disk(path: Path):

@@ -75,28 +75,45 @@ def test_a_folder_replaces_the_earlier_one_or_leaves_it(tmp_path):
 
 
 def test_what_a_killed_process_left_of_a_folder_is_removed(tmp_path):
-    left, younger, others = (
-        tmp_path / f".{name}" for name in ("folder.kzoo-01234567", "folder.kzoo-89abcdef", "folder.20240131")
-    )
-    for path in (left, younger, others):
+    names = ("kzoo-01234567", "kzoo-01234567.earlier", "kzoo-89abcdef", "20240131")
+    left, aside, younger, others = (tmp_path / f".folder.{name}" for name in names)
+    for path in (left, aside, younger, others, tmp_path / "folder"):
         path.mkdir()
-    for path in (left, others):  # the user's own has a date
+    for path in (left, aside, others):  # the user's own has a date
         os.utime(path, (0, 0))
     with whole_folder(tmp_path / "folder"):
         pass
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([younger.name, others.name, "folder"])
 
 
+def test_the_users_own_hidden_files_stay(tmp_path):
+    (tmp_path / ".notes.earlier").touch()
+    remove_unfinished(tmp_path)
+    assert os.listdir(tmp_path) == [".notes.earlier"]
+
+
+def test_a_folder_whose_replacement_fails_gets_its_name_back(tmp_path, monkeypatch):
+    path, renames = tmp_path / "folder", iter([os.rename, full_disk, os.rename])
+    path.mkdir()
+    (path / "one").touch()
+    monkeypatch.setattr(os, "rename", lambda *paths: next(renames)(*paths))
+    with pytest.raises(UserError, match="No space left on device"), whole_folder(path):
+        pass
+    assert os.listdir(tmp_path) == ["folder"]
+    assert os.listdir(path) == ["one"]
+
+
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_folder_whose_replacement_was_killed_gets_its_name_back(replaced, tmp_path, monkeypatch):
     """Killed between the two renames, before and after the new folder has the name."""
-    path, rename = tmp_path / "folder", os.rename
+    path, renames = tmp_path / "folder", [os.rename] * (1 + replaced)
     path.mkdir()
     (path / "one").touch()
 
-    def killed(source, to):
-        rename(source, to)
-        if (source == path) != replaced:
+    def killed(*paths):
+        if renames:
+            renames.pop()(*paths)
+        if not renames:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(os, "rename", killed)
