@@ -172,7 +172,7 @@ def write_features(
     replaced at the end.
 
     Args:
-        path: the `.npy` file.
+        path: the `.npy` file, or a link to it.
         arrays: function of the remaining names; yields their features in this order, in batches `(b, D_img)`
             or `(b, R, D_img)`; NaN for pictures that cannot be read.
         names: the pictures, in the order of the rows.
@@ -194,7 +194,8 @@ def write_features(
         # Without corrupt pictures, their treatment makes no difference.
         if same and found.names == names and found.extractor in (extractor, replace(extractor, corrupt="")):
             return found
-    part = _unfinished(path, names, extractor)
+    about, target = path.with_suffix(".json"), path.resolve()  # of a link, as `whole_file`
+    part = _unfinished(target, names, extractor)
     with writing(part):
         array = np.lib.format.open_memmap(part, mode="r+") if part.exists() else None
     beside = part.with_suffix(".digests.part")
@@ -219,11 +220,11 @@ def write_features(
         array[missing] = sum(array[row].astype("float64") for row in read) / len(read)
     with writing(path):
         array.flush()
-        path.with_suffix(".json").unlink(missing_ok=True)  # never beside the array of another extraction
-        os.replace(part, path)
+        about.resolve().unlink(missing_ok=True)  # never beside the array of another extraction
+        os.replace(part, target)
     description = {"names": names, "extractor": asdict(extractor)}
-    write_json(path.with_suffix(".json"), description | ({} if digests is None else {"digests": digests}))
-    for abandoned in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+    write_json(about, description | ({} if digests is None else {"digests": digests}))
+    for abandoned in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
         abandoned.unlink()
     return open_features(path)
 

@@ -67,6 +67,15 @@ def test_rows_come_in_the_order_asked_for(rows, tmp_path):
     np.testing.assert_array_equal(features[-1], rows[6])
 
 
+def test_the_target_of_a_link_is_written(rows, tmp_path):
+    (tmp_path / "large").mkdir()
+    for name in ("train.npy", "train.json"):
+        (tmp_path / name).symlink_to(tmp_path / "large" / name)
+    for seed in (3, 4):
+        write_features(tmp_path / "train.npy", in_batches(rows + seed), NAMES, replace(VGG, seed=seed))
+        np.testing.assert_array_equal(open_features(tmp_path / "large" / "train.npy")[:], rows + seed)
+
+
 def test_half_precision_is_kept(rows, tmp_path):
     features = write_features(tmp_path / "train.npy", in_batches(rows.astype("float16")), NAMES, VGG)
     assert features.array.dtype == np.float16
