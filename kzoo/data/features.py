@@ -198,13 +198,12 @@ def write_features(
     part = _unfinished(target, names, extractor)
     with writing(part):
         array = np.lib.format.open_memmap(part, mode="r+") if part.exists() else None
-    beside = part.with_suffix(".digests.part")
-    if digests is not None:
-        if array is not None:
-            before = read_object(beside) if beside.exists() else {}
-            array[[row for row, name in enumerate(names) if before.get(name) != digests[name]]] = np.nan
-            array.flush()
-        write_json(beside, digests)
+    beside, current = part.with_suffix(".digests.part"), digests or dict.fromkeys(names, "")
+    if array is not None:
+        before = read_object(beside) if beside.exists() else {}
+        array[[row for row, name in enumerate(names) if before.get(name) != current[name]]] = np.nan
+        array.flush()
+    write_json(beside, current)
     rows = np.arange(len(names)) if array is None else _without_features(array)
     for batch in arrays([names[row] for row in rows]):
         if array is None:
@@ -215,8 +214,8 @@ def write_features(
         raise UserError(f"{path}: {len(missing):,} of {len(names):,} pictures have no features")
     if len(missing):
         read = np.setdiff1d(np.arange(len(names)), missing)
-        if digests is not None:  # if this is interrupted, the means must not pass for features
-            write_json(beside, {names[row]: digests[names[row]] for row in read})
+        # If this is interrupted, the means must not pass for features.
+        write_json(beside, {names[row]: current[names[row]] for row in read})
         array[missing] = sum(array[row].astype("float64") for row in read) / len(read)
     with writing(path):
         array.flush()
