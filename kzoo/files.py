@@ -33,7 +33,15 @@ def cached_folder(kind: str, key: str, make: Callable[[Path], object]) -> Path:
     Raises:
         UserError: it cannot be written; or as `make`.
     """
-    folder = cache_folder() / kind / hashlib.sha256(key.encode()).hexdigest()[:32]
+    return made_once(cache_folder() / kind / hashlib.sha256(key.encode()).hexdigest()[:32], make)
+
+
+def made_once(folder: Path, make: Callable[[Path], object]) -> Path:
+    """Return a folder; if it is missing, one process writes it with `make`, and others wait.
+
+    Raises:
+        UserError: it cannot be written; or as `make`.
+    """
     if not folder.is_dir():
         with writing(folder):
             folder.parent.mkdir(parents=True, exist_ok=True)

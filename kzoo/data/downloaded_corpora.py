@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from kzoo.data.text_files import Text, read_lines
 from kzoo.errors import UserError
-from kzoo.files import cache_folder, whole_file, whole_folder
+from kzoo.files import cache_folder, made_once, whole_file, whole_folder
 from kzoo.files import sha256 as sha256_of
 from kzoo.text.languages import BETWEEN_CHINESE
 
@@ -197,9 +197,7 @@ def read_wmt17(split: str, language: str) -> Text:
     """
     if split != "train":
         return _news(split, language)
-    folder = cache_folder() / "wmt17_zh_en"
-    if not folder.is_dir():
-        _make_training_folder(folder)
+    folder = made_once(cache_folder() / "wmt17_zh_en", _make_training_folder)
     return read_lines(folder / f"train.{language}.gz")
 
 

@@ -6,7 +6,9 @@ import io
 import itertools
 import os
 import tarfile
+import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import sacrebleu.dataset
@@ -136,10 +138,25 @@ def test_training_text_is_downloaded_cleaned_and_kept(server, wmt):
     assert corpus.pairs("train", "zh", "en") == TRAIN
     assert corpus.pairs("train", "en", "zh") == TRAIN[::-1]
     assert server.asked == [f"/{name}" for name in wmt.names]  # once each
-    kept = [path.relative_to(wmt.cache) for path in wmt.cache.rglob("*") if path.is_file()]
-    assert sorted(map(str, kept)) == ["wmt17_zh_en/train.en.gz", "wmt17_zh_en/train.zh.gz"]
+    assert sorted(os.listdir(wmt.cache)) == ["wmt17_zh_en", "wmt17_zh_en.lock"]
+    assert sorted(os.listdir(wmt.cache / "wmt17_zh_en")) == ["train.en.gz", "train.zh.gz"]
     text = gzip.decompress((wmt.cache / "wmt17_zh_en" / "train.zh.gz").read_bytes())
     assert text.decode() == "".join(f"{line}\n" for line in TRAIN[0])
+
+
+def test_two_that_need_the_training_text_at_once_make_it_once(wmt, monkeypatch):
+    corpus, made = wmt(), []
+
+    def clean_slowly(pairs):
+        made.append(1)
+        time.sleep(0.5)
+        return clean_pairs(pairs)
+
+    monkeypatch.setattr(downloaded_corpora, "clean_pairs", clean_slowly)
+    with ThreadPoolExecutor() as threads:
+        found = threads.map(lambda language: corpus.sentences("train", language), ("zh", "en"))
+        assert list(found) == list(TRAIN)
+    assert len(made) == 1
 
 
 def test_the_users_own_folder_comes_first(server, wmt, monkeypatch, tmp_path):
@@ -161,7 +178,7 @@ def test_a_truncated_archive_leaves_nothing_and_the_others_stay(server, wmt):
     message = message_of(corpus.sentences, "train", "zh")
     assert message.startswith(f"{server.address}/neu2017.zip: truncated or altered")
     assert hashlib.sha256(whole).hexdigest() in message
-    assert os.listdir(wmt.cache) == ["wmt17_archives"]
+    assert sorted(os.listdir(wmt.cache)) == ["wmt17_archives", "wmt17_zh_en.lock"]
     assert sorted(os.listdir(wmt.cache / "wmt17_archives")) == sorted(wmt.names[:2])
     server.files["/neu2017.zip"] = whole
     assert corpus.sentences("train", "zh") == TRAIN[0]
