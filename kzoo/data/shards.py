@@ -88,7 +88,7 @@ class Shards:
             )
         try:
             self._index = index = msgspec.json.decode(path.read_bytes(), type=Index)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise UserError(f"{path}: not an index of shards, or damaged; run kzoo prepare again") from None
         if index.format != FORMAT:
             raise UserError(

@@ -230,9 +230,20 @@ def test_a_folder_without_shards_is_named(tmp_path):
     assert "kzoo prepare" in message_of(Shards, tmp_path / "none")
 
 
-@pytest.mark.parametrize("index", ["{", "[]", '{"format": 1}', "null", '{"format": 1, "shards": [{}]}'])
+@pytest.mark.parametrize(
+    "index",
+    [
+        "{",
+        "[]",
+        '{"format": 1}',
+        "null",
+        '{"format": 1, "shards": [{}]}',
+        '{"settings": {"en": "\xff"}}',
+        '{"settings": {"en": ' + 10_000 * "[",
+    ],
+)
 def test_a_broken_index_is_named(index, copy):
-    (copy / "index.json").write_text(index)
+    (copy / "index.json").write_text(index, "latin-1")
     assert "index.json" in message_of(Shards, copy)
 
 
