@@ -31,7 +31,7 @@ def image_rows(
 
     Raises:
         UserError: images for a text-only model, or none for a model that reads images; a sentence without an
-            image; the wrong extractor, number of images or shape; values that are not finite numbers;
+            image; the wrong extractor, number of images or shape; values that are not finite in float32;
             pictures that are not from 0 to 255; or a file that is not an image.
     """
     if shape is None:
@@ -93,15 +93,19 @@ def _image(image, number: int, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _check_finite(images: np.ndarray, where: str):
-    """Raise `UserError` for NaN or infinity. Works in pieces: a feature file may not fit into memory."""
+    """Raise `UserError` for numbers that are not finite in float32.
+
+    Works in pieces: a feature file may not fit into memory.
+    """
     if images.dtype.kind != "f":
         return
     for first in range(0, len(images), PIECE):
         piece = images[first : first + PIECE]
-        finite = np.isfinite(piece).reshape(len(piece), -1).all(axis=1)
+        finite = (np.abs(piece) <= np.finfo("float32").max).reshape(len(piece), -1).all(axis=1)
         if not finite.all():
             raise UserError(
-                f"{where}sentence {first + finite.argmin() + 1}: its image has NaN or infinite numbers"
+                f"{where}sentence {first + finite.argmin() + 1}: its image has NaN or infinite numbers, "
+                "or numbers too large for float32"
             )
 
 

@@ -131,6 +131,7 @@ def test_whole_arrays_are_checked():
     refused(np.array([ROW, None], object), 2, FEATURES, "sentence 2 has no image")
     refused(HOLED, 3, FEATURES, "sentence 2: its image has NaN or infinite numbers")
     refused(HOLED[::2], 2, FEATURES, "sentence 2: its image has NaN")
+    refused(np.array([ROW, ROW + 1e300]), 2, FEATURES, "sentence 2: .* too large for float32")
     long = np.zeros((600, *FEATURES), "float32")
     long[513] = np.nan
     refused(long, 600, FEATURES, "sentence 514: its image has NaN")
