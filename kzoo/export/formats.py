@@ -91,9 +91,7 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
             other contents.
     """
     check_precision(precision)
-    if reason := why_not_searched(translator.search):
-        raise UserError(reason)
-    if reason := why_not(translator):
+    if reason := why_not_searched(translator.search) or why_not(translator):
         raise UserError(reason)
     if getattr(translator.source_tokenizer, "normalize_punctuation", None):
         raise UserError(

@@ -4,7 +4,6 @@ import ipaddress
 import math
 from collections.abc import Collection
 from contextlib import asynccontextmanager
-from functools import lru_cache
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
@@ -135,7 +134,6 @@ class RefuseOtherPages:
         return None
 
 
-@lru_cache(1000)
 def host_name(host: str) -> str:
     """Return the name in a Host header, without port; `""` if there is none."""
     try:
@@ -144,7 +142,6 @@ def host_name(host: str) -> str:
         return ""
 
 
-@lru_cache(1000)
 def is_loopback(name: str) -> bool:
     """Return whether a host name or address is the machine itself."""
     try:

@@ -141,9 +141,7 @@ class Served:
             given if isinstance(given, list) else [given] * len(texts)
             for given in (source_language, target_language)
         ]
-        pairs = list(zip(*languages, strict=True))
-        known = {pair: self.translator.direction(*pair) for pair in set(pairs)}
-        directions = [known[pair] for pair in pairs]
+        directions = [self.translator.direction(*pair) for pair in zip(*languages, strict=True)]
         begun = [""] * len(texts) if prefixes is None else prefixes
         for column in (texts, begun):
             self.limits.check_texts(column)
