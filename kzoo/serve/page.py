@@ -248,11 +248,6 @@ def fitting(weights: np.ndarray) -> tuple[np.ndarray, str]:
     return next((mean, note) for mean, note in means if mean.size <= MOST_WEIGHTS)
 
 
-def is_preset(folder: Path | None) -> bool:
-    """Return whether a folder is a preset of kzoo, not an OPUS-MT model."""
-    return folder is not None and (folder / METADATA_FILE).is_file()
-
-
 def card(folder: Path | None) -> dict:
     """Return what a preset's files say about it.
 
@@ -260,7 +255,7 @@ def card(folder: Path | None) -> dict:
         A dict: "introduction" and "terms", the card's paragraphs; "size" and "licence"; "scores", rows of a
         test set, its number of sentences, BLEU and chrF2. A key is missing if the files do not have it.
     """
-    if not is_preset(folder):
+    if folder is None:
         return {}
     _, size, _, licence = describe(folder)
     said = {"size": size, "licence": licence.removeprefix("licence: ")}
@@ -297,7 +292,7 @@ def low_scores(folder: Path | None, length_penalty) -> dict[str, float]:
 
     Empty if the server's length penalty is not the preset's, because scores are then not comparable.
     """
-    if not is_preset(folder) or own_search(folder).length_penalty != length_penalty:
+    if folder is None or own_search(folder).length_penalty != length_penalty:
         return {}
     return read_object(folder / METADATA_FILE).get("low_scores", {})
 
@@ -307,7 +302,7 @@ def examples(folder: Path | None, translator: "Translator | CTranslate2Translato
 
     Presets that do not name their corpus have none. Those that read pictures have examples only for Scenes.
     """
-    corpus = read_scores(folder).get("corpus") if is_preset(folder) else None
+    corpus = None if folder is None else read_scores(folder).get("corpus")
     if translator.image_shape is None:
         known = SENTENCES.get(corpus, {})
         return [
