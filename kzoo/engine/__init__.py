@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from kzoo.decoding.search_settings import Exponent, SearchSettings
-from kzoo.errors import UserError
+from kzoo.errors import UserError, first_line
 
 Engine = Literal["auto", "keras", "ctranslate2"]
 QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container on Linux, such as of `docker run --cpus 2`
@@ -34,7 +34,8 @@ def chosen_engine(
         needs: by name, the values of options that only Keras supports.
 
     Raises:
-        UserError: CTranslate2 is requested but does not support this; an unknown engine.
+        UserError: CTranslate2 is requested but does not support this, or cannot be imported; an unknown
+            engine.
     """
     if engine not in get_args(Engine):
         raise UserError(f"engine must be one of {', '.join(get_args(Engine))}, not {engine!r}")
@@ -43,13 +44,23 @@ def chosen_engine(
     reason = why_not() or why_not_searched(search)
     if only_keras := [name for name, value in (needs or {}).items() if value]:
         reason = f"CTranslate2 is not used with {' or '.join(only_keras)}"
-    if engine == "ctranslate2":
-        if reason:
-            raise UserError(f"{reason}; leave engine (--engine) out to use Keras")
-        return engine
     # With these settings, CTranslate2's search finds other hypotheses.
     differs = search.min_length or search.no_repeat_ngram or search.length_penalty == Exponent(0)
-    return "keras" if reason or differs else "ctranslate2"
+    if engine == "auto" and differs:
+        return "keras"
+    reason = reason or why_not_imported()  # last, because importing takes time
+    if reason and engine == "ctranslate2":
+        raise UserError(f"{reason}; leave engine (--engine) out to use Keras")
+    return "keras" if reason else "ctranslate2"
+
+
+def why_not_imported() -> str | None:
+    """Return why CTranslate2 cannot be imported; `None` if it can."""
+    try:
+        from ctranslate2 import Translator  # noqa: F401, which is missing if its library is
+    except (ImportError, OSError) as error:
+        return f"CTranslate2 cannot be imported ({first_line(error)}): install ctranslate2"
+    return None
 
 
 def why_not_searched(search: SearchSettings) -> str | None:

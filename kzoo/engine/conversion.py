@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from sentencepiece import SentencePieceProcessor
 
+from kzoo.engine import why_not_imported
 from kzoo.errors import UserError
 from kzoo.files import cached_folder, read_object, whole_folder, write_json
 from kzoo.hub.integrity import (
@@ -120,10 +121,10 @@ def convert(
         arguments: of `translate_batch`, to write next to the model.
 
     Raises:
-        UserError: the format does not hold the preset; weights that are missing, not finite, or stored in
-            another file.
+        UserError: the format does not hold the preset; CTranslate2 cannot be imported; weights that are
+            missing, not finite, or stored in another file.
     """
-    if reason := why_not(folder):
+    if reason := why_not(folder) or why_not_imported():
         raise UserError(reason)
     from ctranslate2.specs import TransformerSpec
     from ctranslate2.specs.common_spec import Activation

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from kzoo.decoding.search_settings import SearchSettings, checked_n, output_limit, padded_length
-from kzoo.engine import usable_cores, why_not_searched
+from kzoo.engine import usable_cores, why_not_imported, why_not_searched
 from kzoo.engine.conversion import SIDES, converted
 from kzoo.errors import UserError
 from kzoo.files import read_object
@@ -41,8 +41,8 @@ class CTranslate2Translator(TwoLanguages):
         search: the default search settings.
 
     Raises:
-        UserError: CTranslate2 is not installed, cannot hold the model (`kzoo.engine.conversion.why_not`), or
-            cannot compute in that type on this processor.
+        UserError: CTranslate2 cannot be imported, cannot hold the model (`kzoo.engine.conversion.why_not`),
+            or cannot compute in that type on this processor.
 
     Example:
 
@@ -61,12 +61,9 @@ class CTranslate2Translator(TwoLanguages):
         threads: int | None = None,
         model: Path | None = None,
     ):
-        try:
-            import ctranslate2
-        except ImportError as error:
-            raise UserError(
-                f"CTranslate2 cannot be imported ({error}): install ctranslate2, or use engine keras"
-            ) from None
+        if reason := why_not_imported():
+            raise UserError(f"{reason}, or use engine keras")
+        import ctranslate2
 
         settings, model = read_object(folder / TRANSLATOR_FILE), model or converted(folder)
         self.folder, self.threads = folder, threads or usable_cores()

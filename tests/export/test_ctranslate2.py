@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 
 import keras
 import numpy as np
@@ -244,6 +245,11 @@ def of_an_own_class():
 def test_what_the_format_does_not_hold_is_named(make, precision, name, tmp_path):
     assert name in message_of(export_ctranslate2, make(), tmp_path / "model", precision)
     assert not (tmp_path / "model").exists()
+
+
+def test_a_missing_ctranslate2_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    assert "install ctranslate2" in message_of(export_ctranslate2, small(), tmp_path / "model")
 
 
 def test_a_folder_with_other_contents_is_kept(tmp_path):

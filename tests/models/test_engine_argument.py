@@ -1,10 +1,12 @@
 """`translate(engine=…)`: CTranslate2 with the weights at hand."""
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import keras
 import numpy as np
 import pytest
+from message_of import message_of
 
 from kzoo.decoding import GNMT
 from kzoo.errors import UserError
@@ -98,6 +100,13 @@ def test_what_only_keras_does(translator):
         )
     with pytest.raises(UserError, match="one of auto, keras, ctranslate2"):
         translator.translate(TEXTS, engine="torch")
+
+
+def test_without_ctranslate2_auto_is_keras(translator, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    assert translator.translate(TEXTS, engine="auto", **GREEDY) == translator.translate(TEXTS, **GREEDY)
+    message = message_of(translator.translate, TEXTS, engine="ctranslate2")
+    assert "cannot be imported" in message and "install ctranslate2" in message and "--engine" in message
 
 
 def test_a_model_that_ctranslate2_does_not_hold(translator):
