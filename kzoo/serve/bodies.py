@@ -112,7 +112,8 @@ class BoundedBody:
         """Return the decompressed body; `take` reserves memory for a number of bytes.
 
         Raises:
-            HTTPException: the body is too large, too slow, or damaged; there is no memory for it.
+            HTTPException: the body is too large, too slow, or damaged; there is no memory for it; the server
+                stops.
             ClientDisconnect: the client has left.
         """
         body, seconds, now = bytearray(), self.limits.read_seconds, asyncio.get_running_loop().time
@@ -126,20 +127,20 @@ class BoundedBody:
                     take(len(chunk))
                     body += chunk
                     limit.reschedule(min(now() + seconds, limit.when() + len(chunk) / SLOWEST))
+            encoding, body = request.headers.get("content-encoding", "identity").strip().lower(), bytes(body)
+            if encoding not in ("identity", "gzip"):
+                raise HTTPException(415, f"Content-Encoding {encoding}: only gzip is unpacked")
+            if encoding == "gzip":
+                body = await self._beside(unzipped, body, self.limits.body + 1, size=self.limits.body)
+                self._check_size(len(body))
+                take(len(body))
+            if len(body) > self.elements:
+                await self._beside(self._check_elements, body, size=len(body))
+            return body
         except asyncio.CancelledError:  # the server stops
             raise HTTPException(503, STOPPING) from None
         except TimeoutError:
             raise HTTPException(408, f"the body did not arrive within {seconds:g} seconds") from None
-        encoding, body = request.headers.get("content-encoding", "identity").strip().lower(), bytes(body)
-        if encoding not in ("identity", "gzip"):
-            raise HTTPException(415, f"Content-Encoding {encoding}: only gzip is unpacked")
-        if encoding == "gzip":
-            body = await self._beside(unzipped, body, self.limits.body + 1, size=self.limits.body)
-            self._check_size(len(body))
-            take(len(body))
-        if len(body) > self.elements:
-            await self._beside(self._check_elements, body, size=len(body))
-        return body
 
     def _check_size(self, size: int):
         if size > self.limits.body:

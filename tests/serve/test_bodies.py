@@ -10,7 +10,7 @@ from kzoo.serve.bodies import BoundedBody
 from kzoo.serve.inputs import Limits
 
 
-def ask(chunks, headers=(), most=8, together=1000, seconds=5.0):
+def ask(chunks, headers=(), most=8, together=1000, seconds=5.0, beside=None):
     """Return status, content and the headers that a client sees, and what the application got."""
     got, sent = [], []
 
@@ -33,19 +33,19 @@ def ask(chunks, headers=(), most=8, together=1000, seconds=5.0):
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": "/", "headers": list(headers)}
-    asyncio.run(bounded(app, most, 1000, together, seconds)(scope, receive, send))
+    asyncio.run(bounded(app, most, 1000, together, seconds, beside)(scope, receive, send))
     if not sent:
         return None, None, None, got
     assert not any(message.get("more_body") for message in sent[-1:])
     return sent[0]["status"], json.loads(sent[1]["body"]), dict(sent[0]["headers"]), got
 
 
-def bounded(app, most=8, elements=9, together=1000, seconds=5.0) -> BoundedBody:
-    async def beside(function, *args, size):
+def bounded(app, most=8, elements=9, together=1000, seconds=5.0, beside=None) -> BoundedBody:
+    async def at_once(function, *args, size):
         return function(*args)
 
     limits = Limits(body=most, bodies=together, read_seconds=seconds)
-    return BoundedBody(app, limits, elements, beside)
+    return BoundedBody(app, limits, elements, beside or at_once)
 
 
 def test_a_body_comes_whole():
@@ -262,6 +262,16 @@ def test_what_is_not_whole_gzip_is_refused(body):
     status, content, _, got = ask([body], [(b"content-encoding", b"gzip")], most=80)
     assert (status, got) == (400, [])
     assert "gzip" in content["error"]
+
+
+@pytest.mark.parametrize("headers", [[], [(b"content-encoding", b"gzip")]])
+def test_a_body_that_is_counted_or_unpacked_when_the_server_stops_is_told_to_try_again(headers):
+    async def stopped(function, *args, size):
+        raise asyncio.CancelledError
+
+    status, content, answered, got = ask([bytes(1001)], headers, most=2000, together=2000, beside=stopped)
+    assert (status, answered[b"retry-after"], got) == (503, b"1", [])
+    assert "stopping" in content["error"]
 
 
 def test_other_encodings_are_refused():
