@@ -53,17 +53,17 @@ class Limits:
         if count > self.sentences:
             raise UserError(f"{count:,} sentences in a request; at most {self.sentences:,} are allowed")
 
-    def check_texts(self, texts: list[str]):
+    def check_texts(self, texts: list[str], called: str = "sentence"):
         """Raise `UserError` for too many texts, or one that is too long.
 
         Raises:
-            UserError: names the first invalid text by its number in the request.
+            UserError: names the first invalid text as `called`, with its number in the request.
         """
         self.check_count(len(texts))
         for number, text in enumerate(texts, 1):
             if len(text) > self.characters:
                 raise UserError(
-                    f"sentence {number} has {len(text):,} characters; at most {self.characters:,} are allowed"
+                    f"{called} {number} has {len(text):,} characters; at most {self.characters:,} are allowed"
                 )
 
 

@@ -143,8 +143,8 @@ class Served:
         ]
         directions = [self.translator.direction(*pair) for pair in zip(*languages, strict=True)]
         begun = [""] * len(texts) if prefixes is None else prefixes
-        for column in (texts, begun):
-            self.limits.check_texts(column)
+        self.limits.check_texts(texts)
+        self.limits.check_texts(begun, "prefix")
 
         def prepare() -> Prepared:
             sources = [source for source, _ in directions]

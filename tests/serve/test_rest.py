@@ -153,11 +153,12 @@ def test_translations_are_those_of_translate(translator):
 def test_translations_begin_with_a_prefix(translator):
     prefixes = ["dogs", "", "a man", "two", "", "snow"]
     expected = translator.n_best(TEXTS, 2, beam_size=2, prefixes=prefixes)
-    begun, unknown, long, none = ask(
+    begun, unknown, long, longer, none = ask(
         served(translator),
         {"inputs": {"text": TEXTS, "prefix": prefixes}, "signature_name": "prefixed"},
         {"inputs": {"text": ["a"], "prefix": ["犬"]}, "signature_name": "prefixed"},
         {"inputs": {"text": ["a"], "prefix": ["dogs " * 30]}, "signature_name": "prefixed"},
+        {"inputs": {"text": ["a"], "prefix": ["dogs " * 60]}, "signature_name": "prefixed"},
         {"inputs": {"text": ["a"]}, "signature_name": "prefixed"},
     )
     best = [texts[0] for texts in begun.json()["outputs"]["translation"]]
@@ -166,6 +167,7 @@ def test_translations_begin_with_a_prefix(translator):
     assert begins == [True, True, False, True, True, True]  # an empty text has an empty translation
     check_error(unknown, 400, "犬")
     check_error(long, 400, "at most 15")
+    check_error(longer, 400, "prefix 1 has 300 characters")
     check_error(none, 400, "prefix")
 
 
