@@ -215,14 +215,21 @@ def describe(folder: Path) -> list[str]:
     return [
         ", ".join(settings.get("languages") or [f"{source} → {target}"]),
         f"{parameters / 1e6:.1f} M parameters, {stored / 1e6:.1f} MB",
-        _score(scores.get("scores", [])),
+        _score(scores["scores"]),
         f"licence: {scores.get('licence', 'not given')}",
     ]
 
 
 def read_scores(folder: Path) -> dict:
-    """Return what `kzoo evaluate` wrote to a preset's `scores.json`; empty if it was not scored."""
-    return read_object(folder / SCORES_FILE) if (folder / SCORES_FILE).is_file() else {}
+    """Return the content of a trained preset's `scores.json`; without one, only "scores", an empty list.
+
+    The file may be edited by hand: rows without BLEU, or without what was scored, are left out.
+    """
+    content = read_object(folder / SCORES_FILE) if (folder / SCORES_FILE).is_file() else {}
+    rows = content.get("scores")
+    rows = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    scored = (row for row in rows if row.keys() & {"split", "source"})
+    return {**content, "scores": [row for row in scored if isinstance(row.get("bleu"), int | float)]}
 
 
 def direction_key(source: str | None, target: str | None) -> str:
@@ -240,8 +247,6 @@ def write_low_scores(folder: Path, scores: dict[str, float]):
 
 
 def _score(rows: list[dict]) -> str:
-    # Authors may have edited the file.
-    rows = [row for row in rows if "bleu" in row and row.keys() & {"split", "source"}]
     if not rows:
         return "not scored"
     if "source" in rows[0]:  # by direction

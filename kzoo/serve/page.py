@@ -259,14 +259,13 @@ def card(folder: Path | None) -> dict:
         return {}
     _, size, _, licence = describe(folder)
     said = {"size": size, "licence": licence.removeprefix("licence: ")}
-    if scores := read_scores(folder):
-        rows, corpus = scores.get("scores", []), scores.get("corpus", "")
-        needed = {"split", "sentences", "bleu", "chrf2"}  # an author may have edited the file
-        said["scores"] = [
-            [_test_set(row, corpus), row["sentences"], row["bleu"], row["chrf2"]]
-            for row in rows
-            if needed <= row.keys()
-        ]
+    scores = read_scores(folder)
+    corpus, numbers = scores.get("corpus") or "", ("sentences", "bleu", "chrf2")
+    said["scores"] = [
+        [_test_set(row, corpus), *(row[name] for name in numbers)]
+        for row in scores["scores"]
+        if "split" in row and all(isinstance(row.get(name), int | float) for name in numbers)
+    ]
     if (folder / CARD_FILE).is_file():
         text = LEFT_OUT.sub("", (folder / CARD_FILE).read_text("utf-8", errors="replace"))
         introduction, *sections = re.split(r"^## +(.+)\n", text, flags=re.M)
@@ -277,7 +276,7 @@ def card(folder: Path | None) -> dict:
 
 
 def _test_set(row: dict, corpus: str) -> str:
-    direction = f"{row['source']} → {row['target']}, " if "source" in row else ""
+    direction = f"{row['source']} → {row['target']}, " if row.keys() >= {"source", "target"} else ""
     return f"{direction}{corpus} {row['split']}"
 
 
@@ -294,7 +293,7 @@ def low_scores(folder: Path | None, length_penalty) -> dict[str, float]:
     """
     if folder is None or own_search(folder).length_penalty != length_penalty:
         return {}
-    return read_object(folder / METADATA_FILE).get("low_scores", {})
+    return read_object(folder / METADATA_FILE).get("low_scores") or {}
 
 
 def examples(folder: Path | None, translator: "Translator | CTranslate2Translator") -> list[dict]:

@@ -167,10 +167,25 @@ def test_a_card_is_said_in_paragraphs(folder):
         "terms": ["Free."],
     }
     assert page.card(None) == {}
-    (folder / "scores.json").write_text('{"scores": [{"bleu": 30.1}]}')  # edited by hand
     (folder / "README.md").write_bytes(b"# name\nna\xefve")
-    said = page.card(folder)
-    assert (said["scores"], said["introduction"]) == ([], ["na\ufffdve"])
+    assert page.card(folder)["introduction"] == ["na\ufffdve"]
+
+
+ROW = {"split": "test", "sentences": 9, "bleu": 30.1, "chrf2": 50.2}
+
+
+@pytest.mark.parametrize(
+    ("edited", "shown"),
+    [
+        ({"scores": [{"bleu": 30.1}, None]}, []),
+        ({"scores": [{**ROW, "bleu": "30.1"}, {**ROW, "chrf2": None}]}, []),
+        ({"scores": [{**ROW, "source": "en"}], "corpus": "a"}, [["a test", 9, 30.1, 50.2]]),
+        ({"scores": None}, []),
+    ],
+)
+def test_scores_edited_by_hand_do_not_keep_the_page_from_being_made(edited, shown, folder):
+    (folder / "scores.json").write_text(json.dumps(edited))
+    assert page.card(folder)["scores"] == shown
 
 
 def test_a_server_says_its_preset_s_card_and_threshold(folder):
@@ -188,6 +203,8 @@ def test_low_scores_are_of_the_same_length_penalty(folder):
         == page.low_scores(None, own)
         == {}
     )
+    (folder / "metadata.json").write_text('{"low_scores": null}')
+    assert page.low_scores(folder, own.length_penalty) == {}
 
 
 def test_pictures_to_try_tell_two_senses_of_the_same_words(folder):
