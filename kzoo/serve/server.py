@@ -62,6 +62,7 @@ class GracefulServer(uvicorn.Server):
             log_config=None,
             log_level="warning",
             access_log=False,
+            ws="none",  # its connections lack the `cycle` that `shutdown` reads
             timeout_graceful_shutdown=END_SECONDS,
             timeout_keep_alive=IDLE_SECONDS,
             # asyncio accepts a whole backlog at once. A quarter of the files is left for other uses.

@@ -195,6 +195,15 @@ def test_as_many_clients_are_connected_as_there_may_be(monkeypatch, size):
         assert read(asked(port, PREDICT[0], {"instances": ["quick"]}))[0] == 200
 
 
+def test_a_request_for_a_websocket_is_answered_like_any_other():
+    """uvicorn would give it a connection that the server's end cannot handle."""
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    with running(Model()) as (_, port):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        connection.request("GET", "/healthz", headers={**upgrade, "Sec-WebSocket-Key": "a" * 22 + "=="})
+        assert read(connection)[::2] == (200, {"status": "alive"})
+
+
 def test_a_client_that_sends_no_request_is_let_go(monkeypatch):
     monkeypatch.setattr("kzoo.serve.server.HEAD_SECONDS", 1)
     model = Model()
