@@ -44,9 +44,7 @@ def chosen_engine(
     reason = why_not() or why_not_searched(search)
     if only_keras := [name for name, value in (needs or {}).items() if value]:
         reason = f"CTranslate2 is not used with {' or '.join(only_keras)}"
-    # With these settings, CTranslate2's search finds other hypotheses.
-    differs = search.min_length or search.no_repeat_ngram or search.length_penalty == Exponent(0)
-    if engine == "auto" and differs:
+    if engine == "auto" and differing_settings(search):
         return "keras"
     reason = reason or why_not_imported()  # last, because importing takes time
     if reason and engine == "ctranslate2":
@@ -61,6 +59,16 @@ def why_not_imported() -> str | None:
     except (ImportError, OSError) as error:
         return f"CTranslate2 cannot be imported ({first_line(error)}): install ctranslate2"
     return None
+
+
+def differing_settings(search: SearchSettings) -> list[str]:
+    """Return the settings with which CTranslate2's beam search finds other hypotheses than Keras's."""
+    differ = {
+        "min_length": search.min_length,
+        "no_repeat_ngram": search.no_repeat_ngram,
+        "length_penalty=0": search.length_penalty == Exponent(0),
+    }
+    return [name for name, given in differ.items() if given]
 
 
 def why_not_searched(search: SearchSettings) -> str | None:

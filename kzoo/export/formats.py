@@ -6,12 +6,13 @@ only tensorflow and tensorflow_text.
 
 import os
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import keras
 
-from kzoo.engine import why_not_searched
+from kzoo.engine import differing_settings, why_not_searched
 from kzoo.engine.conversion import convert
 from kzoo.engine.translator import search_arguments
 from kzoo.errors import UserError
@@ -75,9 +76,10 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     `ctranslate2.Translator(folder)` takes the pieces of `source.spm`, adds the end symbol, and returns the
     pieces of `target.spm`. To search like `Translator.translate`, pass the arguments in
     `translate_batch.json` to `translate_batch`; but without a maximum length in the translator's search,
-    outputs can be as long as the model allows. A Marian model's target language is a piece that you put
-    first, such as `>>fra<<`. The format stores position tables and T5's bias, so Legendre
-    positions and `position_encoding="bias"` are supported.
+    outputs can be as long as the model allows. In a beam search, a minimum length, no repeated n-grams or
+    α = 0 find other translations; then this warns. A Marian model's target language is a piece that you put
+    first, such as `>>fra<<`. The format stores position tables and T5's bias, so Legendre positions and
+    `position_encoding="bias"` are supported.
 
     Args:
         translator: a `Translator` on a `TransformerBackbone` that reads text only, without rotary or
@@ -107,6 +109,12 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
         most = translator.backbone.max_length
         search = translator.search.changed(max_length=min(translator.search.max_length or most, most))
         convert(preset, folder, precision, search_arguments(search))
+    if search.beam_size > 1 and (differing := differing_settings(search)):
+        warnings.warn(
+            f"{folder}: with {' and '.join(differing)}, CTranslate2's beam search finds other translations than "
+            "Translator.translate; to get the same, change the translator's search, such as to beam_size=1",
+            stacklevel=2,
+        )
 
 
 def check_precision(precision: str):

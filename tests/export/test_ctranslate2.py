@@ -172,6 +172,14 @@ def test_the_search_is_written_where_ctranslate2_has_it(translator, tmp_path, mo
     assert [best[0] for best in texts] == translator.translate(SENTENCES)
 
 
+@pytest.mark.parametrize("name", ["min_length", "no_repeat_ngram", "length_penalty"])
+def test_a_beam_search_that_finds_other_translations_is_warned_of(name, tmp_path):
+    translator = small()
+    translator.search = SearchSettings(**{name: 0 if name == "length_penalty" else 2})
+    with pytest.warns(UserWarning, match=f"{name}.* beam search"):
+        export_ctranslate2(translator, tmp_path / "model")
+
+
 def test_a_translation_that_does_not_end_has_the_model_s_length(tmp_path, random):
     translator = small()
     translator.set_weights([random.normal(0, 0.5, weight.shape) for weight in translator.get_weights()])
