@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
+from string import Template
 from typing import NamedTuple
 
 import numpy as np
@@ -31,29 +32,7 @@ HOW_P = (
     f"p: difference from the first model, by approximate randomization ({TRIALS:,} random exchanges of "
     f"translations, seed {SEED}; all exchanges if there are fewer)"
 )
-
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
-       color: #1b1b1b; background: #fff; }
-h1, dt, dd, td { overflow-wrap: anywhere; }
-h1 { font-size: clamp(1.25rem, 5vw, 2rem); line-height: 1.3; }
-h2 { grid-column: 1 / -1; margin: 0; font-size: 1rem; }
-article { display: grid; grid-template-columns: 12rem minmax(0, 1fr); gap: .75rem 1.5rem; padding: 1.5rem 0;
-          border-top: 1px solid #ddd; }
-article.plain { grid-template-columns: minmax(0, 1fr); }
-img { width: 12rem; border-radius: 4px; }
-img.small { image-rendering: pixelated; }
-dl { display: grid; grid-template-columns: 8rem minmax(0, 1fr); gap: .25rem 1rem; margin: 0; }
-dl.two { grid-template: auto auto / repeat(2, minmax(0, 1fr)); grid-auto-flow: column; margin-top: .75rem; }
-dt { color: #666; } dd { margin: 0; }
-table { border-collapse: collapse; }
-th, td { padding: .25rem 0 .25rem min(1.5rem, 3vw); text-align: right; white-space: nowrap; }
-:is(th, td):first-child { padding-left: 0; text-align: left; white-space: normal; }
-.how { color: #666; font-size: .875rem; }
-th { color: #666; font-weight: normal; } code { overflow-wrap: anywhere; }
-mark { background: #ffe08a; border-radius: 2px; }
-@media (max-width: 40rem) { article, dl, dl.two { display: block; } dt { margin-top: .5rem; } }
-"""
+PAGE = Template(Path(__file__).with_name("report.html").read_text("utf-8"))
 
 # Chinese, kana, Thai, Lao, Burmese and Khmer.
 WITHOUT_SPACES = f"{CHINESE}\u3040-\u30ff\u31f0-\u31ff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
@@ -234,28 +213,20 @@ def write_report(
     Raises:
         UserError: the file cannot be written.
     """
-    articles = "\n".join(_article(case, names, images, *languages) for case in chosen)
-    shown = "" if sentences == len(chosen) else f"Shown: {len(chosen):,} of them. "
-    page = (
-        f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{html.escape(title)}</title>\n'
-        '<meta name="viewport" content="width=device-width">\n'
-        f"<style>{STYLE}</style>\n<main>\n<h1>{html.escape(title)}</h1>\n"
-        f"<p>{html.escape(' → '.join(languages))}, {sentences:,} sentences.</p>\n{_scores(*compared)}"
-        f"<p>{shown}The sentences that the two models translate most differently come first. Words that the "
-        "other translation lacks are marked. The number beside a model’s name is the chrF2 of its "
-        "translation against the reference, by sacreBLEU: "
-        f"<code>{html.escape(str(CHRF2.get_signature()))}</code></p>\n"
-        f"{articles}\n</main>\n</html>\n"
+    rows = "".join(f"<tr><td>{'<td>'.join(map(html.escape, _cells(row)))}" for row in compared[0])
+    page = PAGE.substitute(
+        articles="\n".join(_article(case, names, images, *languages) for case in chosen),
+        title=html.escape(title),
+        direction=html.escape(" → ".join(languages)),
+        sentences=f"{sentences:,}",
+        rows=rows,
+        bleu=html.escape(compared[1]),
+        how_p=html.escape(HOW_P),
+        shown="" if sentences == len(chosen) else f"Shown: {len(chosen):,} of them. ",
+        chrf2=html.escape(str(CHRF2.get_signature())),  # after the articles: it needs a score
     )
     with whole_file(path) as file:
         file.write_text(page, "utf-8")
-
-
-def _scores(compared: list[ComparedBleu], signature: str) -> str:
-    rows = "".join(f"<tr><td>{'<td>'.join(map(html.escape, _cells(row)))}" for row in compared)
-    head = "<tr><th>model<th>BLEU<th>95 % interval<th>p"
-    how = f"95 % interval: bootstrap over sentences. BLEU and interval: <code>{html.escape(signature)}</code>"
-    return f'<table>{head}{rows}</table>\n<p class="how">{how}<br>{html.escape(HOW_P)}</p>\n'
 
 
 def _article(
