@@ -13,9 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sacrebleu.metrics import BLEU, CHRF, TER
-from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
-from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
-from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
 from kzoo.data.corpora import Corpus
 from kzoo.errors import UserError
@@ -93,10 +90,10 @@ def score_translations(
     texts = [translations, *all_references(references, more_references)]
     chinese = is_chinese(language)
     has_words = chinese or has_spaces(language)  # in other languages, TER would see one word per sentence
-    characters = TokenizerChar()
-    edited = texts if has_words else [[s and characters(s) for s in sentences] for sentences in texts]
+    bleu = bleu_metric(language)
+    edited = texts if has_words else [[s and bleu.tokenizer(s) for s in sentences] for sentences in texts]
     metrics = {
-        "bleu": (bleu_metric(language), texts),
+        "bleu": (bleu, texts),
         "bleu_lowercased": (bleu_metric(language, lowercase=True), texts),
         "chrf2": (CHRF(), texts),
         "ter": (TER(normalized=chinese, asian_support=chinese), edited),
@@ -196,8 +193,7 @@ def meteor_score(
         raise UserError("METEOR needs Java and pycocoevalcap: install Java, then pip install pycocoevalcap")
     language = THREE_LETTERS.get(main_code(language), main_code(language))
     known = language in MATCHING
-    other = Tokenizer13a if has_spaces(language) else TokenizerChar
-    split = str if known else TokenizerZh() if is_chinese(language) else other()
+    split = str if known else bleu_metric(language).tokenizer
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / name for name in ("translations", "references")]
         # METEOR reads a sentence's references from consecutive lines.
