@@ -7,8 +7,6 @@ study in Figures 4 and 5 of Ma et al. 2020: two translations side by side, with 
 import base64
 import html
 import io
-import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -16,6 +14,7 @@ from string import Template
 from typing import NamedTuple
 
 import numpy as np
+import regex
 from PIL import Image
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.significance import PairedTest
@@ -36,8 +35,9 @@ PAGE = Template(Path(__file__).with_name("report.html").read_text("utf-8"))
 
 # Chinese, kana, Thai, Lao, Burmese and Khmer.
 WITHOUT_SPACES = f"{CHINESE}\u3040-\u30ff\u31f0-\u31ff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-ANY_WITHOUT_SPACES = re.compile(f"[{WITHOUT_SPACES}]")
-CHARACTERS = re.compile(rf"[^\W{WITHOUT_SPACES}]+|.", re.DOTALL)  # and words of other scripts
+ANY_WITHOUT_SPACES = regex.compile(f"[{WITHOUT_SPACES}]")
+# Words of other scripts and single characters, each with the vowel and tone marks that follow.
+CHARACTERS = regex.compile(rf"(?:[[\p{{L}}\p{{N}}_]--[{WITHOUT_SPACES}]]+|.)\p{{M}}*", regex.V1 | regex.S)
 CHRF2 = CHRF()
 SMALL = 128  # pixels: pictures up to this width and height are enlarged without smoothing
 
@@ -268,20 +268,9 @@ def _marked(first: str, second: str) -> tuple[str, str]:
 
 
 def _words(first: str, second: str) -> tuple[list[str], list[str]]:
-    """Return the words of two texts; if one has a script without spaces, `_characters` of both."""
-    split = _characters if ANY_WITHOUT_SPACES.search(first + second) else str.split
+    """Return the words of two texts; if one has a script without spaces, the `CHARACTERS` of both."""
+    split = CHARACTERS.findall if ANY_WITHOUT_SPACES.search(first + second) else str.split
     return split(first), split(second)
-
-
-def _characters(text: str) -> list[str]:
-    """Return a text's characters with their vowel and tone marks, and words of scripts with spaces whole."""
-    parts = []
-    for part in CHARACTERS.findall(text):
-        if parts and unicodedata.category(part[0]).startswith("M"):
-            parts[-1] += part
-        else:
-            parts.append(part)
-    return parts
 
 
 def _picture(picture: np.ndarray, alternative: str) -> str:

@@ -3,12 +3,12 @@
 import io
 import json
 import os
-import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import keras
+import regex
 import sentencepiece
 from keras_hub.tokenizers import SentencePieceTokenizer, Tokenizer
 
@@ -23,6 +23,7 @@ NO_VOCABULARY = (
 )
 MODEL_FILE, PIECES_FILE = "vocabulary.spm", "pieces.json"  # of a MarianTokenizer
 STRAY = 0.01  # if fewer sentences than this share have characters that NFKC replaces, they are stray
+INVISIBLE = regex.compile(rf"[[\p{{Zs}}\p{{Cc}}\p{{Cf}}]--[{JOINERS}]]", regex.V1)
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -134,9 +135,9 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
         )
     except (RuntimeError, ValueError) as error:  # ValueError: a size too large for an integer
         reason = str(error).splitlines()[-1].split("] ")[-1].strip()
-        if found := re.search(r"required_chars\. \d+ vs (\d+)", reason):
+        if found := regex.search(r"required_chars\. \d+ vs (\d+)", reason):
             reason = f"it has {int(found[1]):,} characters, special tokens included"
-        elif found := re.search(r"Vocabulary size too high .*<= (\d+)", reason):
+        elif found := regex.search(r"Vocabulary size too high .*<= (\d+)", reason):
             reason = f"it is too short, set vocabulary_size to {found[1]} or less"
         raise UserError(
             f"cannot learn vocabulary_size={vocabulary_size} subwords from this text: {reason}"
@@ -160,12 +161,7 @@ def _replaced_by_nfkc(sentences: list[str]) -> int:
 
 def _visible(text: str) -> str:
     """Return a text in NFC without spaces, control characters, and format characters other than joiners."""
-    invisible = ("Zs", "Cc", "Cf")
-    return "".join(
-        character
-        for character in unicodedata.normalize("NFC", text)
-        if character in JOINERS or unicodedata.category(character) not in invisible
-    )
+    return INVISIBLE.sub("", unicodedata.normalize("NFC", text))
 
 
 class ListedTokens(Tokenizer):
