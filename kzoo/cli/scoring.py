@@ -170,18 +170,16 @@ def report(
         if not any(translator.image_shape for translator in translators):
             raise UserError(f"presets {first} and {second} read text only: leave --images out")
         data = data.with_images(images)
-    shown = [  # of both, before translating: images may not fit
-        {"images": shown_images(translator, data.images(split), len(sources))}
-        if translator.image_shape
-        else {}
+    seen = [  # by both, before translating: images may not fit
+        shown_images(translator, data.images(split), len(sources)) if translator.image_shape else None
         for translator in translators
     ]
     found = picture_files(data.images(split), pictures) if pictures else None
     options = {"truncate": truncate, "source_language": source, "target_language": target}
     with progress_bar("translating", len(translators) * len(sources)) as advance:
         translations = [
-            translator.translate(sources, progress=advance, split_sentences=False, **options, **images)
-            for translator, images in zip(translators, shown, strict=True)
+            translator.translate(sources, progress=advance, split_sentences=False, images=rows, **options)
+            for translator, rows in zip(translators, seen, strict=True)
         ]
     chosen = cases(sources, references, *translations)[:number]
     if found:

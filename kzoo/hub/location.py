@@ -20,17 +20,10 @@ KAGGLE = re.compile(rf"kaggle://({NAME}/{NAME}/keras/{NAME})(?:/([0-9]+))?")
 FORMS = "hf://USER/REPOSITORY[@REVISION], kaggle://USER/MODEL/keras/VARIATION[/VERSION]"
 Fetch = Callable[[Sequence[str], Path], object]  # fetches the named files into a folder
 
-
-def _shelf() -> Path:
-    """Return the folder of the zoo's trained presets, in a clone or in the wheel kzoo-shelf."""
-    clone = Path(__file__).resolve().parents[2] / "presets"
-    installed = importlib.util.find_spec("kzoo_shelf")
-    if (clone / "pyproject.toml").is_file() or installed is None:
-        return clone
-    return Path(installed.submodule_search_locations[0])
-
-
-SHELF = _shelf()
+# The folder of the zoo's trained presets: in a clone, or else in the wheel kzoo-shelf.
+SHELF = Path(__file__).resolve().parents[2] / "presets"
+if not (SHELF / "pyproject.toml").is_file() and (wheel := importlib.util.find_spec("kzoo_shelf")):
+    SHELF = Path(wheel.submodule_search_locations[0])
 # The presets in the wheel kzoo-shelf, so that an error can suggest installing it.
 INSTALLABLE = (
     "attention_bridge_m2m_tiny_multi30k",

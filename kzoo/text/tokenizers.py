@@ -78,7 +78,9 @@ class SubwordTokenizer(SentencePieceTokenizer):
     def tokenize(self, inputs):
         if self.proto is None:
             raise UserError(NO_VOCABULARY)
-        return super().tokenize(keras.tree.map_structure(_one_line, inputs))
+        # keras-hub also accepts tensors and bytes.
+        lines = keras.tree.map_structure(lambda x: one_line(x) if isinstance(x, str) else x, inputs)
+        return super().tokenize(lines)
 
     def normalize(self, text: str) -> str:
         """Return a sentence in the form that is split into subwords: here, unchanged."""
@@ -143,10 +145,6 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
             f"cannot learn vocabulary_size={vocabulary_size} subwords from this text: {reason}"
         ) from None
     return model.getvalue()
-
-
-def _one_line(text):
-    return one_line(text) if isinstance(text, str) else text  # keras-hub also accepts tensors and bytes
 
 
 def _replaced_by_nfkc(sentences: list[str]) -> int:
