@@ -20,7 +20,7 @@ LINES = [f"line {number}" for number in range(10)]
 
 
 class Upper(TwoLanguages):
-    """Translates to capitals; SIGTERM comes before `stop_at`."""
+    """Translates to capitals; a signal, `stop_by`, comes before `stop_at`."""
 
     multilingual, source_language, target_language, image_shape = False, "en", "de", None
     target_tokenizer, max_length = None, 5
@@ -30,11 +30,11 @@ class Upper(TwoLanguages):
         return [text.split() for text in texts]
 
     def __init__(self):
-        self.seen, self.stop_at = [], None
+        self.seen, self.stop_at, self.stop_by = [], None, signal.SIGTERM
 
     def n_best(self, texts, n, **options):
         if self.stop_at in texts:
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), self.stop_by)
         self.seen += texts
         return [[Hypothesis(f"{text.upper()} {k}", -1.0) for k in range(n)] for text in texts]
 
@@ -64,13 +64,13 @@ def upper_lines(n=1):
 
 
 @pytest.mark.parametrize("n", [1, 2])
-@pytest.mark.parametrize("cut", [0, 4])
-def test_what_is_stopped_goes_on(upper, n, cut):
+@pytest.mark.parametrize(("cut", "stop_by"), [(0, signal.SIGINT), (4, signal.SIGTERM)])
+def test_what_is_stopped_goes_on(upper, n, cut, stop_by):
     """Also where the last line was only half written."""
-    upper.stop_at = "line 7"
+    upper.stop_at, upper.stop_by = "line 7", stop_by
     stopped = kzoo("-o", "out.txt", "--n-best", str(n))
     (part,) = Path().glob("out.txt.*.part")
-    assert stopped.exit_code == 128 + signal.SIGTERM
+    assert stopped.exit_code == 128 + stop_by
     assert f"stopped after 6 of 10 lines, kept in {part.resolve()}" in stopped.stderr
     assert not Path("out.txt").exists()
     assert part.read_text() == "".join(upper_lines(n).splitlines(keepends=True)[: 6 * n])

@@ -112,16 +112,11 @@ def progress_bar(what: str, total: int | None, shown: bool = True) -> Iterator[C
 @contextlib.contextmanager
 def telling_when_stopped(line: Callable[[], str]) -> Iterator[None]:
     """On SIGTERM or Ctrl-C, print a line to standard error and exit with status 128 + the signal."""
-
-    def stop(number, frame):
-        raise SystemExit(128 + number)
-
-    earlier = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    earlier = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         yield
-    except SystemExit:
+    except (SystemExit, KeyboardInterrupt):  # Ctrl-C's, which the command line turns into status 130
         print(f"\n{line()}", file=sys.stderr)
         raise
     finally:
-        for number, action in earlier.items():
-            signal.signal(number, action)
+        signal.signal(signal.SIGTERM, earlier)
