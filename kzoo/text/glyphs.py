@@ -33,7 +33,8 @@ def render_glyphs(
         uint8 `(N, size, size)`: 1 for ink.
 
     Raises:
-        UserError: the font file is missing or unreadable, or the font has none of the characters.
+        UserError: the size is below 1; the font file is missing or unreadable, or the font has none of the
+            characters.
 
     Example:
 
@@ -44,6 +45,8 @@ def render_glyphs(
         Broscheit et al. 2018, "Learning Distributional Token Representations from Visual Features",
         which used ImageMagick. https://aclanthology.org/W18-3025
     """
+    if size < 1:
+        raise UserError(f"size must be at least 1 pixel, not {size}")
     font = default_font() if font is None else os.fspath(font)
     face, characters = _face(font), list(characters)
     drawn = [i for i, character in enumerate(characters) if len(character) == 1]

@@ -94,6 +94,11 @@ def test_the_simplified_chinese_face_is_taken():
     assert not np.array_equal(by_region["SC"], by_region["TC"])
 
 
+def test_a_size_without_pixels_is_named():
+    for size in (0, -1):
+        assert message_of(render_glyphs, "R", size, LATIN).endswith(f"at least 1 pixel, not {size}")
+
+
 def test_fonts_that_cannot_be_used_are_named(tmp_path):
     (tmp_path / "broken.otf").write_bytes(b"not a font" * 100)
     for font in ("gone.ttf", "broken.otf"):
