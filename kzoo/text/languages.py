@@ -107,9 +107,9 @@ class TwoLanguages:
         sides = ("from", source_language, source, ()), ("to", target_language, target, named)
         for side, given, own, known in sides:
             if given not in (None, own) and (own or known):
-                first = f"from {source} " if source else ""
-                targets = ", ".join(named) or target
-                raise UserError(f"the model translates {first}to {targets}, not {side} {given!r}")
+                ways = ("from", source), ("to", ", ".join(named) or target)
+                way = " ".join(f"{word} {code}" for word, code in ways if code)
+                raise UserError(f"the model translates {way}, not {side} {given!r}")
         return source or source_language, target or target_language
 
     def named_direction(

@@ -177,11 +177,14 @@ def test_several_sentences_in_one_give_a_warning(trained, recwarn):
         trained.translate(SEVERAL)
 
 
-def test_a_translator_of_one_direction_takes_its_own_languages(trained):
+def test_a_translator_of_one_direction_takes_its_own_languages(trained, monkeypatch):
     expected = trained.translate(SENTENCES, beam_size=1)
     assert trained.translate(SENTENCES, "en", "de", beam_size=1) == expected
     with pytest.raises(UserError, match="from en to de, not to 'fr'"):
         trained.translate(SENTENCES, target_language="fr")
+    monkeypatch.setattr(trained, "target_language", None)
+    with pytest.raises(UserError, match="translates from en, not from 'de'"):
+        trained.translate(SENTENCES, "de")
 
 
 def test_without_a_tokenizer_it_says_so():
