@@ -66,6 +66,7 @@ def test_help_and_list():
 PRESET = "pope_small_multi30k_en_de"
 REFUSED = [
     ("translate pope_tinny Hello.", "no trained preset 'pope_tinny'"),
+    ("translate  Hello.", "the preset's name is empty"),
     ("evaluate pope_tinny", "no trained preset 'pope_tinny'"),
     (f"evaluate {PRESET} --corpus multi3k", "did you mean multi30k"),
     ("evaluate image_text_tiny_scenes_en_de --split none", "corpus scenes has no split 'none'"),

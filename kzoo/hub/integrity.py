@@ -32,7 +32,7 @@ def seal(folder: str | os.PathLike):
         folder: the preset, with the metadata that keras-hub wrote.
 
     Raises:
-        UserError: it has no metadata.
+        UserError: it has no metadata, or a file whose name some systems do not allow.
     """
     folder = Path(folder)
     metadata = read_object(folder / METADATA_FILE)
@@ -40,6 +40,8 @@ def seal(folder: str | os.PathLike):
     names = [
         name for name in names if not re.search(r"(^|/)\.", name) and name not in (METADATA_FILE, *NOTES)
     ]
+    for name in names:
+        check_name(name, f"preset {folder}")
     files = {name: sha256(folder / name) for name in names}
     write_json(folder / METADATA_FILE, {**metadata, "kzoo_format": FORMAT, "files": files})
 
@@ -98,10 +100,11 @@ def check_files(folder: str | os.PathLike, listing: dict[str, str], source: str 
 
 
 def check_name(name: str, where: str):
-    """Raise `UserError` for a file name, read from `where`, outside the preset's folder on any system."""
-    parts = name.split("/")
-    if {"", ".", ".."} & set(parts) or re.search(r'[\\:*?"<>|]', name) or not name.isprintable():
+    """Raise `UserError` for a file name that is not valid, or not inside the folder, on every system."""
+    if {"", ".", ".."} & set(name.split("/")):
         raise UserError(f"{where} names the file {name!r:.80}, which is not inside the preset's folder")
+    if re.search(r'[\\:*?"<>|]', name) or not name.isprintable():
+        raise UserError(f"{where}: the file name {name!r:.80} is not valid on every system: rename the file")
 
 
 def own_search(folder: Path) -> SearchSettings:

@@ -48,6 +48,8 @@ def locate(preset: str | os.PathLike) -> Path:
         UserError: no preset has that name, or it cannot be fetched.
     """
     name = os.fspath(preset)
+    if not name:
+        raise UserError("the preset's name is empty: give a name, a folder, hf://… or kaggle://…")
     if "://" in name:
         return fetched(name)
     for folder in (Path(name), Path(name) / "preset", SHELF / name):

@@ -97,6 +97,13 @@ def test_card_and_scores_may_change(preset):
     Translator.from_preset(preset)
 
 
+def test_a_file_name_that_no_reader_accepts_is_not_sealed(preset):
+    (preset / "notes: v1.txt").touch()
+    with pytest.raises(UserError, match=f"preset {preset}: the file name 'notes: v1.txt' .* rename"):
+        seal(preset)
+    Translator.from_preset(preset)
+
+
 def test_what_stands_beside_a_preset_stays_when_it_is_saved_again(saved, preset):
     (preset / "README.md").write_text("A card.")
     (preset / ".git").mkdir()
@@ -353,8 +360,8 @@ def test_a_changed_file_is_found_before_another_is_parsed(preset):
         ({"files": {"config.json": "0" * 64}}, ["lists no"]),
         ({"files": {"../outside": "0" * 64}}, ["'../outside'", "not inside"]),
         ({"files": {"/etc/hostname": "0" * 64}}, ["'/etc/hostname'", "not inside"]),
-        ({"files": {"assets\\..\\outside": "0" * 64}}, ["not inside"]),
-        ({"files": {"C:outside": "0" * 64}}, ["not inside"]),
+        ({"files": {"assets\\..\\outside": "0" * 64}}, ["not valid on every system"]),
+        ({"files": {"C:outside": "0" * 64}}, ["'C:outside' is not valid"]),
     ],
 )
 def test_metadata_that_promises_something_else_is_refused(preset, changes, words):
