@@ -131,6 +131,11 @@ def test_a_sentence_that_names_a_file_is_noticed(tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_a_sentence_may_begin_like_another_file_format():
+    sentences = ["%PDF- is one.", r"{\rtf is another."]
+    assert _sentences(sentences, None) == sentences
+
+
 def test_no_progress_is_shown_where_nobody_looks(capsys):
     with progress_bar("translating", 2) as advance:
         advance(2)

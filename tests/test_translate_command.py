@@ -127,9 +127,21 @@ def test_the_translation_is_packed_as_its_name_says(upper):
     for name, unpack in {"out.gz": gzip.decompress, "out.BZ2": bz2.decompress}.items():
         assert kzoo("-o", name).exit_code == 0
         assert unpack(Path(name).read_bytes()).decode() == upper_lines()
+    assert Path("out.gz").read_bytes()[3:8] == bytes(5)  # no name, no time
     assert kzoo("-o", os.devnull).exit_code == 0
     assert kzoo().stdout == upper_lines()
     assert sorted(os.listdir()) == ["in.txt", "out.BZ2", "out.gz"]
+
+
+def test_an_error_names_the_line_that_it_counts_from(upper, monkeypatch):
+    def n_best(texts, **options):
+        if "line 7" in texts:
+            raise UserError("the scores of sentence 2 are not finite")
+        return Upper.n_best(upper, texts, **options)
+
+    monkeypatch.setattr(upper, "n_best", n_best)
+    message = "in the lines after line 6: the scores of sentence 2 are not finite"
+    assert str(kzoo("-o", "out.txt").exception) == message
 
 
 def test_a_table_is_refused(upper):

@@ -126,16 +126,21 @@ def translate(
         ):
             while done < len(sentences):
                 block = slice(done, done + lines)
-                results = translator.n_best(
-                    sentences[block],
-                    n=n_best,
-                    truncate=truncate,
-                    progress=advance,
-                    split_sentences=split or None,
-                    source_language=languages[0],
-                    target_language=languages[1],
-                    **{name: given[block] for name, given in rows.items()},
-                )
+                try:
+                    results = translator.n_best(
+                        sentences[block],
+                        n=n_best,
+                        truncate=truncate,
+                        progress=advance,
+                        split_sentences=split or None,
+                        source_language=languages[0],
+                        target_language=languages[1],
+                        **{name: given[block] for name, given in rows.items()},
+                    )
+                except UserError as error:  # it counts from this block's first line
+                    if not done:
+                        raise
+                    raise UserError(f"in the lines after line {done:,}: {error}") from None
                 content = _lines(results, n_best, done + 1).encode("utf-8")
                 if written is None:
                     typer.echo(content, nl=False)  # UTF-8, whatever the locale
@@ -170,7 +175,7 @@ def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
     Raises:
         UserError: another process is writing it.
     """
-    from kzoo.data.text_files import PACKED
+    from kzoo.data.text_files import PACKERS
 
     if path.exists() and not path.is_file():
         with open(path, "wb") as file:
@@ -182,12 +187,14 @@ def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
         try:
             yield file
             file.flush()
-            with whole_file(path) as whole:
-                if packing := PACKED.get(path.suffix.lower()):
-                    with open(part, "rb") as text, packing.open(whole, "wb") as packed:
-                        shutil.copyfileobj(text, packed)
-                else:
-                    os.replace(part, whole)
+            packer = PACKERS.get(path.suffix.lower(), contextlib.nullcontext)
+            with (
+                whole_file(path) as whole,
+                open(part, "rb") as text,
+                open(whole, "wb") as new,
+                packer(new) as packed,
+            ):
+                shutil.copyfileobj(text, packed)
             part.unlink(missing_ok=True)
         finally:
             if part.exists() and not part.stat().st_size:
@@ -222,8 +229,8 @@ def _sentences(text: list[str] | None, file: Path | None) -> list[str]:
     if text:
         if len(text) == 1 and os.path.isfile(text[0]):  # Path.is_file fails for long sentences
             print(f"{text[0]} is translated as a sentence; --input translates the file", file=sys.stderr)
-        arguments = "".join(f"{line}\n" for line in text)
-        return list(decode_lines(io.BytesIO(arguments.encode("utf-8", "surrogateescape")), "the arguments"))
+        arguments = "".join(f"{line}\n" for line in text).encode("utf-8", "surrogateescape")
+        return list(decode_lines(io.BytesIO(arguments), "the arguments", refused={}))
     name = "standard input"
     lines = decode_lines(io.BytesIO(sys.stdin.buffer.read()), name)
     return list(plain_lines(lines, name, "give one column, as cut -f1 writes it"))

@@ -7,7 +7,8 @@ import io
 import lzma
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -17,6 +18,12 @@ CHUNK = 1 << 20  # bytes
 # Packed files are recognized by their name's ending or by their first bytes.
 PACKED = {".gz": gzip, ".bz2": bz2, ".xz": lzma}
 BEGINS = {gzip: rb"\x1f\x8b\x08", bz2: rb"BZh[1-9]1AY&SY", lzma: rb"\xfd7zXZ\x00"}
+# To write them: gzip without name and time, so that the same text gives the same bytes.
+PACKERS = {
+    ".gz": partial(gzip.GzipFile, "", "wb", 9, mtime=0),
+    ".bz2": partial(bz2.open, mode="wb"),
+    ".xz": partial(lzma.open, mode="wb"),
+}
 NOT_TEXT = {
     rb"PK\x03\x04": "a ZIP archive or a spreadsheet",
     rb"\xd0\xcf\x11\xe0": "a spreadsheet or document",
@@ -72,7 +79,9 @@ def stream_lines(path: Path, encoding: str = "") -> Iterator[str]:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
 
 
-def decode_lines(file: BinaryIO, where: str, encoding: str = "") -> Iterator[str]:
+def decode_lines(
+    file: BinaryIO, where: str, encoding: str = "", refused: Mapping[bytes, str] = NOT_TEXT
+) -> Iterator[str]:
     """Yield the lines of text.
 
     Only line feeds end lines (or carriage returns, if there are none): sentences may contain U+2028.
@@ -81,13 +90,14 @@ def decode_lines(file: BinaryIO, where: str, encoding: str = "") -> Iterator[str
         file: the text; a byte order mark and carriage returns before a line feed are dropped.
         where: name of the text in errors.
         encoding: as in `read_lines`.
+        refused: file formats to refuse, by their first bytes.
 
     Raises:
         UserError: it begins like another file format; or a line is not in its encoding, or has a NUL.
     """
     file = io.BufferedReader(file, CHUNK)
     head, number = file.peek(), 0
-    for begins, what in NOT_TEXT.items():
+    for begins, what in refused.items():
         if re.match(begins, head):
             raise UserError(f"{where}: is {what}, not text: save it as UTF-8 text, plain or packed as .gz")
     marked = next((name for mark, name in ENCODINGS.items() if head.startswith(mark)), "utf-8-sig")
