@@ -111,8 +111,8 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
         convert(preset, folder, precision, search_arguments(search))
     if search.beam_size > 1 and (differing := differing_settings(search)):
         warnings.warn(
-            f"{folder}: with {' and '.join(differing)}, CTranslate2's beam search finds other translations than "
-            "Translator.translate; to get the same, change the translator's search, such as to beam_size=1",
+            f"{folder}: with {' and '.join(differing)}, CTranslate2's beam search finds other translations "
+            "than Translator.translate: to get the same, change the search, such as to beam_size=1",
             stacklevel=2,
         )
 
