@@ -2,6 +2,7 @@
 
 import math
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, get_args
@@ -46,7 +47,8 @@ def chosen_engine(
         reason = f"CTranslate2 is not used with {' or '.join(only_keras)}"
     if engine == "auto" and differing_settings(search):
         return "keras"
-    reason = reason or why_not_imported()  # last, because importing takes time
+    if not reason and (reason := why_not_imported()) and engine == "auto":  # last: importing takes time
+        warnings.warn(f"{reason}; Keras translates instead, more slowly", stacklevel=2)
     if reason and engine == "ctranslate2":
         raise UserError(f"{reason}; leave engine (--engine) out to use Keras")
     return "keras" if reason else "ctranslate2"
