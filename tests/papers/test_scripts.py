@@ -62,7 +62,7 @@ def test_an_unknown_size_is_refused(path):
         ("pope", ["--seeds", "1,x"], "not numbers separated by commas"),
         ("image_text", ["scenes", "--seeds", "x"], "not numbers separated by commas"),
         ("attention_bridge", ["table1", "--settings", "m2m,m2m_momo"], "did you mean m2m_mono or"),
-        ("attention_bridge", ["table1", "--directions", "en-de,en-xx"], "'xx'"),
+        ("attention_bridge", ["table1", "--directions", "en-de,en-xx"], "'en-xx'"),
         ("attention_bridge", ["table1", "--directions", "en-de,en-en"], "no language pair is left"),
         ("attention_bridge", ["table1", "seed=2"], "seed is set by this script"),
         ("attention_bridge", ["table1", "centre=de"], "centre is set by this script"),
