@@ -18,7 +18,8 @@ NOT_TENSORFLOW = $(addprefix --ignore=tests/training/test_, \
 SLOW = tests/models/test_two_devices.py \
     $(addprefix tests/training/test_, stopped_families.py stopped_workers.py strategies.py survival.py)
 BROWSER = tests/serve/test_page_in_browser.py
-ONCE = tests/data tests/engine tests/text tests/evaluation tests/papers tests/benchmarks $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
+ONCE = $(addprefix tests/,data engine text evaluation papers benchmarks) \
+    $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
 
 .PHONY: demo test test-tensorflow test-jax test-jax-rest test-served test-once test-torch test-all wheels docs lint setup clean
 

@@ -5,8 +5,8 @@
 A Transformer of the tiny size, 1,024 tokens per side in every step: sentences of 32 to 1,024 tokens with
 8,000 subwords, then vocabularies of 8,000 to 64,000 with sentences of 32. Steps of all sizes are timed in
 turns; the peak memory of each is that of a process of its own. The yardstick is the step's arithmetic
-(`training_flops`): a column says how much more the time grew than the arithmetic,
-relative to the first row of its table.
+(`training_flops` in arithmetic.py): a column says how much more the time grew than the arithmetic, relative
+to the first row of its table.
 """
 
 import argparse

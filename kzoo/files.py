@@ -24,7 +24,8 @@ DAY = 24 * 60 * 60  # seconds
 
 def cache_folder() -> Path:
     """Return the folder for downloads: the environment variable KZOO_CACHE, or `~/.cache/kzoo`."""
-    return Path(os.environ.get("KZOO_CACHE") or "~/.cache/kzoo").expanduser()
+    # Not `Path.expanduser`, which fails for a user without a home folder, as in some containers.
+    return Path(os.path.expanduser(os.environ.get("KZOO_CACHE") or "~/.cache/kzoo"))
 
 
 def cached_folder(kind: str, key: str, make: Callable[[Path], object]) -> Path:
@@ -141,7 +142,7 @@ def whole_folder(path: str | os.PathLike, replace: bool = True) -> Iterator[Path
     """Yield an empty folder next to `path` to fill. Rename it to `path` if the block ends without an error.
 
     An earlier folder at `path` is kept until the new one is complete. Missing folders are created. What
-    killed processes left is removed after a day, as by `remove_unfinished`.
+    killed processes left is removed, or gets its name back, after a day, as by `remove_unfinished`.
 
     Raises:
         UserError: it cannot be written, for example because it is a file, or the disk is full; or there is a
@@ -308,5 +309,5 @@ def writing(path: str | os.PathLike):
             raise
         reason = (getattr(error, "strerror", None) or str(error)).splitlines()[0]
         cached = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(cache_folder()))
-        advice = "; set KZOO_CACHE to another folder" if cached else ""
+        advice = "; for another cache, set KZOO_CACHE" if cached else ""
         raise UserError(f"{path}: cannot be written ({reason}){advice}") from None

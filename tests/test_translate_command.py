@@ -68,7 +68,11 @@ def upper_lines(n=1):
 def test_what_is_stopped_goes_on(upper, n, cut, stop_by):
     """Also where the last line was only half written."""
     upper.stop_at, upper.stop_by = "line 7", stop_by
-    stopped = kzoo("-o", "out.txt", "--n-best", str(n))
+    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
+    try:
+        stopped = kzoo("-o", "out.txt", "--n-best", str(n))
+    finally:
+        signal.signal(signal.SIGINT, earlier)
     (part,) = Path().glob("out.txt.*.part")
     assert stopped.exit_code == 128 + stop_by
     assert f"stopped after 6 of 10 lines, kept in {part.resolve()}" in stopped.stderr

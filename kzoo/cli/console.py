@@ -111,7 +111,7 @@ def progress_bar(what: str, total: int | None, shown: bool = True) -> Iterator[C
 
 @contextlib.contextmanager
 def telling_when_stopped(line: Callable[[], str]) -> Iterator[None]:
-    """On SIGTERM or Ctrl-C, print a line to standard error and exit with status 128 + the signal."""
+    """On SIGTERM or Ctrl-C, print a line to standard error; SIGTERM then exits with status 143."""
     earlier = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         yield

@@ -165,8 +165,9 @@ def _check_lengths(translator, languages: tuple[str, str], sentences: list[str])
 def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
     """Yield a file to append to. When the block ends without an error, it becomes `path`.
 
-    Until then, it is `NAME.DIGEST.part` next to `path`, and holds what interrupted calls wrote. If `path`
-    ends in `.gz`, `.bz2` or `.xz`, it is compressed at the end. A device or a pipe is written directly.
+    Until then, it is `NAME.DIGEST.part` next to `path`, and holds what interrupted calls wrote. At the end,
+    it is copied, compressed if `path` ends in `.gz`, `.bz2` or `.xz`, and removed. A device or a pipe is
+    written directly.
 
     Args:
         path: the file.

@@ -71,5 +71,8 @@ def two_languages(pair: str, languages: Sequence[str]) -> tuple[str, str]:
     # Looked up, not split: a code may itself have a hyphen, such as pt-BR.
     known = {f"{source}-{target}": (source, target) for source in languages for target in languages}
     if pair not in known:
-        raise UserError(f"{pair!r} does not name two of the languages {', '.join(languages)}, as in de-fr")
+        raise UserError(
+            f"{pair!r} does not name two of the languages {', '.join(languages)}; write them as "
+            f"{languages[0]}-{languages[-1]}"
+        )
     return known[pair]

@@ -87,7 +87,8 @@ def decode_lines(
     Only line feeds end lines (or carriage returns, if there are none): sentences may contain U+2028.
 
     Args:
-        file: the text; a byte order mark and carriage returns before a line feed are dropped.
+        file: the text; carriage returns before a line feed are dropped, as is a byte order mark, unless
+            there is an `encoding`.
         where: name of the text in errors.
         encoding: as in `read_lines`.
         refused: file formats to refuse, by their first bytes.

@@ -50,7 +50,7 @@ def chosen_engine(
     if not reason and (reason := why_not_imported()) and engine == "auto":  # last: importing takes time
         warnings.warn(f"{reason}; Keras translates instead, more slowly", stacklevel=2)
     if reason and engine == "ctranslate2":
-        raise UserError(f"{reason}; leave engine (--engine) out to use Keras")
+        raise UserError(f"{reason}; or leave engine (--engine) out to use Keras")
     return "keras" if reason else "ctranslate2"
 
 

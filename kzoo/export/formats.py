@@ -76,10 +76,10 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     `ctranslate2.Translator(folder)` takes the pieces of `source.spm`, adds the end symbol, and returns the
     pieces of `target.spm`. To search like `Translator.translate`, pass the arguments in
     `translate_batch.json` to `translate_batch`; but without a maximum length in the translator's search,
-    outputs can be as long as the model allows. In a beam search, a minimum length, no repeated n-grams or
-    α = 0 find other translations; then this warns. A Marian model's target language is a piece that you put
-    first, such as `>>fra<<`. The format stores position tables and T5's bias, so Legendre positions and
-    `position_encoding="bias"` are supported.
+    outputs can be as long as the model allows. With `min_length`, `no_repeat_ngram` or α = 0, CTranslate2's
+    beam search finds other translations than Keras's: this warns. A Marian model's target language is a piece
+    that you put first, such as `>>fra<<`. The format stores position tables and T5's bias, so Legendre
+    positions and `position_encoding="bias"` are supported.
 
     Args:
         translator: a `Translator` on a `TransformerBackbone` that reads text only, without rotary or
@@ -112,7 +112,7 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     if search.beam_size > 1 and (differing := differing_settings(search)):
         warnings.warn(
             f"{folder}: with {' and '.join(differing)}, CTranslate2's beam search finds other translations "
-            "than Translator.translate: to get the same, change the search, such as to beam_size=1",
+            "than Translator.translate: for the same, leave them out or set beam_size=1",
             stacklevel=2,
         )
 

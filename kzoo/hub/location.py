@@ -22,8 +22,8 @@ Fetch = Callable[[Sequence[str], Path], object]  # fetches the named files into 
 
 # The folder of the zoo's trained presets: in a clone, or else in the wheel kzoo-shelf.
 SHELF = Path(__file__).resolve().parents[2] / "presets"
-if not (SHELF / "pyproject.toml").is_file() and (wheel := importlib.util.find_spec("kzoo_shelf")):
-    SHELF = Path(wheel.submodule_search_locations[0])
+if not (SHELF / "pyproject.toml").is_file() and (_wheel := importlib.util.find_spec("kzoo_shelf")):
+    SHELF = Path(_wheel.submodule_search_locations[0])
 # The presets in the wheel kzoo-shelf, so that an error can suggest installing it.
 INSTALLABLE = (
     "attention_bridge_m2m_tiny_multi30k",

@@ -137,14 +137,17 @@ def _others(folder: Path) -> list[Path]:
         check_replaceable(folder, mark, "*")
     if not (folder / METADATA_FILE).exists():
         return []
-    listed = read_object(folder / METADATA_FILE).get("files") or {}  # older presets list nothing
+    listed = read_object(folder / METADATA_FILE).get("files")
+    listed = listed or {path.relative_to(folder).as_posix() for path in folder.rglob("*")}  # an older preset
     tokenizers = [str(name) for name in read_object(folder / TRANSLATOR_FILE).get("tokenizers") or ()]
     files = {CONFIG_FILE, TRANSLATOR_FILE, SEARCH_FILE, SHARDS_FILE, *tokenizers}
     assets = tuple(f"assets/{name.removesuffix('.json')}/" for name in tokenizers)
     # `seal` lists what else stands there, so being listed is not enough.
     own = {n for n in listed if n in files or OWN_WEIGHTS.fullmatch(n) or n.startswith(assets)}
-    found = [path for path in folder.iterdir() if path.name not in ("assets", METADATA_FILE)]
-    found += [path for path in (folder / "assets").rglob("*") if path.is_symlink() or not path.is_dir()]
+    found = [path for path in folder.iterdir() if path.name != METADATA_FILE]
+    if (assets_folder := folder / "assets").is_dir():
+        found.remove(assets_folder)
+        found += [path for path in assets_folder.rglob("*") if path.is_symlink() or not path.is_dir()]
     return [path for path in found if path.relative_to(folder).as_posix() not in own]
 
 

@@ -223,9 +223,12 @@ def describe(folder: Path) -> list[str]:
 def read_scores(folder: Path) -> dict:
     """Return the content of a trained preset's `scores.json`; without one, only "scores", an empty list.
 
-    The file may be edited by hand: rows without BLEU, or without what was scored, are left out.
+    The file may be edited by hand: rows without BLEU, or without what was scored, are left out, as are a
+    corpus and a licence that are not text.
     """
     content = read_object(folder / SCORES_FILE) if (folder / SCORES_FILE).is_file() else {}
+    texts = ("corpus", "licence")
+    content = {name: value for name, value in content.items() if name not in texts or isinstance(value, str)}
     rows = content.get("scores")
     rows = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
     scored = (row for row in rows if row.keys() & {"split", "source"})

@@ -21,8 +21,8 @@ from kzoo.scenes.drawn_people import Pose, draw_person, hand
 from kzoo.scenes.drawn_senses import SENSES
 from kzoo.scenes.drawn_things import THINGS
 from kzoo.scenes.pen import COLOURS, GRID, INK, LILAC, PAPER, Pen
-from kzoo.scenes.sampling import AMBIGUOUS, scenes
-from kzoo.scenes.scene import PROFESSIONS, Entity, Scene
+from kzoo.scenes.sampling import scenes
+from kzoo.scenes.scene import AMBIGUOUS, PROFESSIONS, Entity, Scene
 
 _DRAWN = {  # from a noun, with its sense if it has two, to its drawing function fn(pen, entity, pose, looks)
     **{key: lambda p, e, pose, looks, draw=draw: draw(p) for key, draw in (THINGS | SENSES).items()},

@@ -252,8 +252,8 @@ def card(folder: Path | None) -> dict:
     """Return what a preset's files say about it.
 
     Returns:
-        A dict: "introduction" and "terms", the card's paragraphs; "size" and "licence"; "scores", rows of a
-        test set, its number of sentences, BLEU and chrF2. A key is missing if the files do not have it.
+        A dict: "introduction" and "terms", the card's paragraphs, if there is a card; "size" and "licence";
+        "scores", rows of a test set, its number of sentences, BLEU and chrF2; perhaps none.
     """
     if folder is None:
         return {}

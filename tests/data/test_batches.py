@@ -78,7 +78,7 @@ def test_first_two_batches_differ_on_both_axes(random):
         assert b != d
 
 
-def test_least_padding_equals_brute_force(random):
+def test_batch_shapes_have_the_least_padding(random):
     lengths = random.integers(1, 12, 60)
     distinct = np.unique(lengths)
 
@@ -90,6 +90,8 @@ def test_least_padding_equals_brute_force(random):
         chosen = [length for _, length in batch_shapes(lengths, 100, groups)]
         assert words(chosen) == min(words(ends) for ends in every)
         assert len(chosen) == groups
+        counted = batch_shapes(distinct, 100, groups, counts=np.bincount(lengths)[distinct])
+        assert [length for _, length in counted] == chosen
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from kzoo.scenes.drawn_places import PLACES
 from kzoo.scenes.pen import COLOURS, PURPLE, ROSE, TURQUOISE
 from kzoo.scenes.picture import _DRAWN, draw, pictures
 from kzoo.scenes.sampling import COLOURS as COLOUR_NAMES
-from kzoo.scenes.sampling import PEOPLE, SENSES
-from kzoo.scenes.scene import OTHER_SENSE, PROFESSIONS
+from kzoo.scenes.sampling import PEOPLE
+from kzoo.scenes.scene import OTHER_SENSE, PROFESSIONS, SENSES
 
 # SHA-256 of the first 50 pictures of the test split; Pillow 10.4, 11.3, 12.0 and 13.0 draw the same.
 DIGEST = "f4cfffed518203205b9840444ab365ced147b5dae1980902c443d3bc46226cd4"

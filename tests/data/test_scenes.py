@@ -11,7 +11,7 @@ import pytest
 from message_of import message_of
 
 from kzoo.scenes import LANGUAGES, SPLITS, AmbiguousWord, Entity, Scene, scenes
-from kzoo.scenes.sampling import AMBIGUOUS, SENSES
+from kzoo.scenes.scene import AMBIGUOUS, SENSES
 
 SIZE, COLOUR, BOTH = ("size",), ("colour",), ("size", "colour")
 MODULES = ("english", "german", "french", "czech", "indonesian", "chinese")

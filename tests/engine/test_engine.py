@@ -325,4 +325,5 @@ def test_a_missing_ctranslate2_is_named_with_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     message = message_of(CTranslate2Translator, locate(PRESET))
     assert "ctranslate2" in message and "engine keras" in message
-    assert chosen_engine("auto", lambda: None, SearchSettings()) == "keras"
+    with pytest.warns(UserWarning, match="Keras translates"):
+        assert chosen_engine("auto", lambda: None, SearchSettings()) == "keras"

@@ -118,7 +118,10 @@ def _lines(path: Path) -> list[str]:
     except UserError:
         if not path.name.startswith(WINDOWS):
             raise
+    try:
         return read_lines(path, "windows-1252").sentences
+    except UserError as error:
+        raise UserError(f"{error}, nor UTF-8") from None
 
 
 def _table(columns: Sequence[int | str], value: Callable[[str], float | None], path: Path) -> Examples:
