@@ -1,6 +1,7 @@
 """Atomic writing of files and folders, and reading of JSON objects."""
 
 import contextlib
+import errno
 import fnmatch
 import hashlib
 import json
@@ -243,7 +244,7 @@ def check_replaceable(path: str | os.PathLike, mark: str, *others: str):
         *others: patterns of the other names in such an output, such as `*.spm`.
 
     Raises:
-        UserError: it is a file, or a folder with other contents.
+        UserError: it is a file, a mount point, or a folder with other contents.
     """
     path = _folder(path)
     names = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
@@ -255,11 +256,13 @@ def check_replaceable(path: str | os.PathLike, mark: str, *others: str):
 
 
 def _folder(path: str | os.PathLike) -> Path:
-    """Return the absolute path of a folder, which may be missing. Raise `UserError` for a file."""
+    """Return the absolute path of a folder, maybe missing. Raise `UserError` for a file or mount point."""
     with writing(path):
         path = Path(path).resolve()
         if path.is_file():
             raise UserError(f"{path}: cannot be written (it is a file, not a folder)")
+        if os.path.ismount(path):  # which cannot be renamed
+            raise UserError(f"{path}: cannot be replaced (it is a mount point): give a folder in it")
         return path
 
 
@@ -278,6 +281,9 @@ def to_disk(path: Path):
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # of a file system that cannot flush folders, such as VirtualBox's
+            raise
     finally:
         os.close(descriptor)
 

@@ -1,5 +1,6 @@
 """Files and folders are whole or not there."""
 
+import errno
 import os
 import shutil
 import stat
@@ -84,6 +85,24 @@ def test_what_a_killed_process_left_of_a_folder_is_removed(tmp_path):
     with whole_folder(tmp_path / "folder"):
         pass
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([younger.name, others.name, "folder"])
+
+
+def test_folders_need_not_be_flushed(tmp_path, monkeypatch):
+    def fsync(descriptor, real=os.fsync):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with whole_folder(tmp_path / "folder") as folder:
+        write_json(folder / "file", 1)
+    assert (tmp_path / "folder" / "file").read_text() == "1\n"
+
+
+def test_a_mount_point_is_refused_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(os.path, "ismount", lambda path: path == tmp_path)
+    assert "mount point" in message_of(check_replaceable, tmp_path, "index.json")
+    check_replaceable(tmp_path / "folder", "index.json")
 
 
 def test_the_users_own_hidden_files_stay(tmp_path):
