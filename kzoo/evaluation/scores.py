@@ -29,7 +29,6 @@ MATCHING = {
     "fr": "exact stem",
     "ru": "exact stem",
 }
-THREE_LETTERS = {"ces": "cs", "deu": "de", "eng": "en", "spa": "es", "fra": "fr", "rus": "ru"}  # of OPUS-MT
 
 
 @dataclass(frozen=True)
@@ -191,7 +190,7 @@ def meteor_score(
     jar = find_meteor()
     if jar is None:
         raise UserError("METEOR needs Java and pycocoevalcap: install Java, then pip install pycocoevalcap")
-    language = THREE_LETTERS.get(main_code(language), main_code(language))
+    language = main_code(language)
     known = language in MATCHING
     split = str if known else bleu_metric(language).tokenizer
     with tempfile.TemporaryDirectory() as folder:

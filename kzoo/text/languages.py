@@ -4,8 +4,17 @@ import re
 
 from kzoo.errors import UserError
 
-CHINESE_CODES = {"zh", "zho", "chi", "cmn", "yue"}
-OTHERS_WITHOUT_SPACES = {"ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my", "mya"}
+CHINESE_CODES = {"zh", "cmn", "yue"}
+OTHERS_WITHOUT_SPACES = {"ja", "th", "lo", "km", "my"}
+# Moses's rules, sentencex and METEOR know these languages by two letters alone.
+THREE_LETTERS = (
+    "ara:ar arm:hy asm:as aze:az ben:bn bul:bg bur:my cat:ca ces:cs chi:zh cze:cs dan:da deu:de "
+    "dut:nl ell:el eng:en est:et fin:fi fra:fr fre:fr ger:de gle:ga gre:el guj:gu hin:hi hun:hu "
+    "hye:hy ice:is isl:is ita:it jpn:ja kan:kn kaz:kk khm:km kor:ko lao:lo lav:lv lit:lt mal:ml "
+    "mar:mr mya:my nld:nl ori:or pan:pa pol:pl por:pt ron:ro rum:ro rus:ru slk:sk slo:sk slv:sl "
+    "spa:es swe:sv tam:ta tel:te tha:th tur:tr ukr:uk zho:zh"
+)
+TWO_LETTERS = dict(pair.split(":") for pair in THREE_LETTERS.split())
 
 # Regular expression character ranges: Chinese and full-width punctuation; the same with Han characters.
 CHINESE_MARKS = "\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
@@ -29,7 +38,7 @@ def has_spaces(code: str | None) -> bool:
 
 def has_two_kinds_of_i(code: str | None) -> bool:
     """Return whether a language has both ı and i, with the capitals I and İ."""
-    return main_code(code) in {"tr", "tur", "az", "aze", "azj", "crh"}
+    return main_code(code) in {"tr", "az", "azj", "crh"}
 
 
 def lower_case(text: str, code: str | None) -> str:
@@ -40,8 +49,9 @@ def lower_case(text: str, code: str | None) -> str:
 
 
 def main_code(code: str | None) -> str:
-    """Return a code without region and script: `fr` for `fr-CA`, `zh` for `zh_Hant`."""
-    return re.split("[-_]", (code or "").lower())[0]
+    """Return a code without region and script, of two letters if known: `fr` for `fr-CA` and `fra`."""
+    main = re.split("[-_]", (code or "").lower())[0]
+    return TWO_LETTERS.get(main, main)
 
 
 def common_chinese_characters() -> list[str]:

@@ -27,11 +27,11 @@ def test_moses_text_is_normalized_split_and_lowercased():
     assert (
         moses_text("Don't „see“ it – yes, it's 3.5%…", "en") == "don 't \" see \" it - yes , it 's 3.5 % ..."
     )
-    for language in ("fr", "fr-CA", "FR_ca"):
+    for language in ("fr", "fr-CA", "FR_ca", "fra"):
         assert moses_text("L'homme n'a pas vu.", language) == "l' homme n' a pas vu ."
 
 
-@pytest.mark.parametrize("language", ["fr", "fr-CA"])
+@pytest.mark.parametrize("language", ["fr", "fr-CA", "fra"])
 def test_subwords_come_back_as_plain_lowercase_text(language):
     sentences = ["L'homme, il n'a pas vu l'école.", "Une école?"]
     text = [moses_text(s, language) for s in sentences] * 20

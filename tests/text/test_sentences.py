@@ -23,6 +23,11 @@ def test_sentences_end_where_a_reader_sees_an_end(language):
     assert [sentence.strip() for sentence in found] == [sentence.strip() for sentence in expected]
 
 
+def test_codes_of_three_letters_have_their_languages_rules():
+    for language in ("deu", "ger"):
+        assert len(split_sentences("Frau Prof. Müller kommt ggf. Montag.", language)) == 1
+
+
 @pytest.mark.parametrize("text", ["", " ", "A.\nB\n\nC. D.  ", " A dog.\r\nIt runs. ", "。", "?!", "1."])
 def test_the_sentences_are_the_text(text):
     assert "".join(split_sentences(text, "en")) == text
