@@ -48,7 +48,7 @@ def image_rows(
             images.require(extractor)
     elif isinstance(images, str | os.PathLike):
         images = [images]
-    elif getattr(images, "dtype", np.dtype(object)).kind not in NUMBERS:
+    elif getattr(getattr(images, "dtype", None), "kind", "O") not in NUMBERS:  # a list, or a backend's tensor
         images = list(images)
     if len(images) != count:
         raise UserError(f"{where}{count:,} sentences but {len(images):,} images: give one per sentence")

@@ -38,6 +38,13 @@ def test_a_path_is_one_image(file):
     refused("no.png", 1, PICTURE, r"no\.png: no such image")
 
 
+def test_tensors_of_a_backend_are_images():
+    class Tensor(list):
+        dtype = "float32"  # a TensorFlow or PyTorch dtype has no `kind`, either
+
+    np.testing.assert_array_equal(image_rows(Tensor([ROW, ROW]), 2, FEATURES), [ROW, ROW])
+
+
 def test_every_format_is_read_as_colours(tmp_path):
     """Red and grey from each, whatever the file's own numbers are: of 16 bits, the upper 8."""
     red = Image.new("RGB", (8, 6), (250, 0, 0))

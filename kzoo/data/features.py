@@ -196,8 +196,10 @@ def write_features(
             return found
     about, target = path.with_suffix(".json"), path.resolve()  # of a link, as `whole_file`
     part = _unfinished(target, names, extractor)
-    with writing(part):
-        array = np.lib.format.open_memmap(part, mode="r+") if part.exists() else None
+    array = None
+    with writing(part), contextlib.suppress(UserError):  # missing, or cut short by a power failure
+        _read_array(part)  # `r+` would fill a short file up with zeros
+        array = np.lib.format.open_memmap(part, mode="r+")
     beside, current = part.with_suffix(".digests.part"), digests or dict.fromkeys(names, "")
     if array is not None:
         before = read_object(beside) if beside.exists() else {}

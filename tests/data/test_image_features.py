@@ -9,6 +9,7 @@ import pytest
 from message_of import message_of
 
 from kzoo.data.features import Extractor, open_features, write_features
+from kzoo.errors import UserError
 
 VGG = Extractor("vgg19", "fc2", "random", seed=3)
 NAMES = [f"{i}.jpg" for i in (7, 3, 9, 1, 5, 8, 2)]
@@ -98,6 +99,17 @@ def test_an_interruption_loses_nothing(rows, tmp_path):
     np.testing.assert_array_equal(write_features(path, whole, NAMES, VGG)[:], rows)
     assert whole.asked == [NAMES, NAMES[5:]]
     assert sorted(found.name for found in tmp_path.iterdir()) == ["train.json", "train.npy"]
+
+
+@pytest.mark.parametrize("size", [0, 5, -4])
+def test_an_unfinished_file_that_is_cut_short_begins_anew(size, rows, tmp_path):
+    path, whole = tmp_path / "train.npy", in_batches(rows)
+    with pytest.raises(UserError, match="have no features"):
+        write_features(path, lambda names: [rows[:3]], NAMES, VGG)
+    (part,) = set(tmp_path.iterdir()) - set(tmp_path.glob(".*.digests.part"))
+    part.write_bytes(part.read_bytes()[:size])
+    np.testing.assert_array_equal(write_features(path, whole, NAMES, VGG)[:], rows)
+    assert whole.asked == [NAMES]
 
 
 def test_what_is_complete_is_not_computed_again(rows, tmp_path):
