@@ -62,12 +62,16 @@ def test_a_file_that_does_not_describe_features_is_not_replaced(content, extract
 def test_names_come_from_a_list_where_they_may_repeat(extract, tmp_path):
     extract()
     expected = open_features(extract.output, ["2.png", "0.png"])[:]
-    (tmp_path / "test.txt").write_text("2.png#0\n0.png#4\n2.png#1\n")
+    (tmp_path / "test.txt").write_text("2.png#0\n0.png # a dog\n2.png#1\n")
     done = extract("--names", str(tmp_path / "test.txt"))
     assert done.exit_code == 0, done.output
     features = open_features(extract.output)
     assert features.names == ("2.png", "0.png")
     np.testing.assert_allclose(features[:], expected, rtol=1e-5)
+    (tmp_path / "test.txt").write_text("2.png\n\n")
+    assert "test.txt, line 2: names no picture" in str(
+        extract("--names", str(tmp_path / "test.txt")).exception
+    )
 
 
 def test_a_corrupt_picture_stops_it_or_is_one_line(extract):

@@ -1,5 +1,6 @@
 """`kzoo train` and `kzoo prepare`; `kzoo demo`, from training to translation on built-in data in a minute."""
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -77,7 +78,7 @@ def prepare(
     values = read_recipe(recipe, overrides or [])
     if not (output or values.shards):
         raise UserError("no folder to write: give -o FOLDER, or set shards in the recipe")
-    folder = (output or Path(values.shards)).expanduser()
+    folder = Path(os.path.expanduser(output or values.shards))
     start_backend()
     from kzoo.text.vocabulary import unknown_line
     from kzoo.training.preparation import prepare as prepare_shards

@@ -31,7 +31,7 @@ def plan_batches(
         order: numbers of the pairs; pairs of the same shape keep this order.
         lengths: lengths of all pairs, with the start or end symbol.
         shapes: the shapes, shortest first.
-        random: generator that shuffles the batches; `None`: shortest first.
+        random: generator that shuffles the batches; `None`: shortest first, except for the second.
     """
     shape_of, plan = shape_numbers(lengths, shapes)[order], []
     for number, shape in enumerate(shapes):

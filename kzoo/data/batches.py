@@ -49,7 +49,7 @@ class Batches(BatchesByEpoch):
 
     Call `fit` with `shuffle=False`; otherwise Keras shuffles the batches itself. For `evaluate` and
     `predict`, create `Batches` with `shuffle=False`; otherwise results depend on the epoch. Predictions are
-    in the order of the batches, and include the empty rows.
+    in the order of `plan(0)`, which has the numbers of each batch's pairs, and include the empty rows.
 
     Args:
         source: lists of token ids, one per sentence, without start and end symbols.
@@ -57,7 +57,7 @@ class Batches(BatchesByEpoch):
         tokens: int. Maximum tokens per batch on either side, padding included.
         num_shapes: int. Maximum number of shapes.
         seed: int. Fixes the order of every epoch.
-        shuffle: bool. `False`: shortest first, in every epoch.
+        shuffle: bool. `False`: shortest first in every epoch, but the second batch has another shape.
         max_length: int. Maximum sentence length, with its start or end symbol. `None`: any.
         shapes: the batches' (rows, length), shortest first; chosen automatically by default.
         images: `(N, …)`. One image per pair, such as features on disk. `None`: text only.

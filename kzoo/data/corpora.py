@@ -55,7 +55,7 @@ class Corpus:
             language: one of `languages_in(split)`.
 
         Raises:
-            UserError: no such split or language; a file that is missing, broken, empty or not UTF-8.
+            UserError: no such split or language; a file that is missing, broken, empty or not Unicode.
 
         Example:
             >>> open_corpus("multi30k").sentences("test_2016_flickr", "en")[0]
@@ -121,7 +121,7 @@ class Corpus:
         Args:
             folder: folder with files written by `kzoo features extract`.
         """
-        features = Path(folder).expanduser()
+        features = Path(os.path.expanduser(folder))
 
         def read(split: str) -> FeatureFile:
             beside = features / f"{split}.txt"
@@ -159,7 +159,10 @@ class Corpus:
 
 def picture_names(path: Path) -> list[str]:
     """Return the pictures' names in a file, one per line; a caption may follow a `#`, as in Multi30k."""
-    return [line.partition("#")[0] for line in read_lines(path).sentences]
+    names = [line.partition("#")[0].rstrip() for line in read_lines(path).sentences]
+    if "" in names:
+        raise UserError(f"{path}, line {names.index('') + 1}: names no picture")
+    return names
 
 
 def own_file(name: str) -> Path | None:
@@ -167,9 +170,9 @@ def own_file(name: str) -> Path | None:
     folder = os.environ.get("KZOO_DATA")
     if not folder:
         return None
-    if not Path(folder).expanduser().is_dir():
+    if not Path(os.path.expanduser(folder)).is_dir():
         raise UserError(f"KZOO_DATA is {folder!r}: no such folder")
-    file = Path(folder).expanduser() / name
+    file = Path(os.path.expanduser(folder)) / name
     return file if file.exists() else None
 
 
@@ -178,7 +181,8 @@ def open_corpus(name: str) -> Corpus:
 
     `multi30k`, `wmt17_zh_en` and `tatoeba_zh_en` are read from the folder named by the environment variable
     `KZOO_DATA`, as `NAME/SPLIT.LANGUAGE.gz`. Missing files are downloaded once and kept in `KZOO_CACHE`
-    (`~/.cache/kzoo`): 420 MB for `wmt17_zh_en`. `scenes` is generated.
+    (`~/.cache/kzoo`): 420 MB for `wmt17_zh_en`, whose val and test sacreBLEU keeps in
+    `~/.sacrebleu`. `scenes` is generated.
 
     Args:
         name: a key of `CORPORA`.

@@ -3,6 +3,7 @@
 import csv
 import functools
 import itertools
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -37,7 +38,8 @@ def open_files(
 
     Args:
         train: text files aligned by line, one per language in the order of `languages`, or one table (`.tsv`
-            or `.csv`): UTF-8, or UTF-16 with a byte order mark, plain or packed (`.gz`, `.bz2`, `.xz`).
+            or `.csv`): UTF-8, or UTF-16 or UTF-32 with a byte order mark, plain or packed (`.gz`,
+            `.bz2`, `.xz`).
         val: the same for the validation split; or the part of `train` to hold out, as `split_rows` does: a
             number of rows or, below 1, a share.
         test: the same for the test split; with two languages, further files are further references.
@@ -106,7 +108,7 @@ def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:
     """Return the text files of a split, or its table; all must exist."""
     if isinstance(paths, str | Path):
         paths = (paths,)
-    files = tuple(Path(path).expanduser() for path in paths)
+    files = tuple(Path(os.path.expanduser(path)) for path in paths)
     table = next(filter(is_table, files), None)
     if table and len(files) > 1:
         raise UserError(
@@ -226,7 +228,7 @@ def _separator(path: Path, sample: list[str], least: int, exact: bool) -> str:
             reason = f"{path}, line {reader.line_num}: not CSV ({error})"
             continue
         cut = len(sample) == SAMPLE and len(rows) > 1  # the last row
-        widths = {len(row) for row in (rows[:-1] if cut else rows)}
+        widths = {len(row) for row in (rows[:-1] if cut else rows) if row}  # `table_rows` names blank lines
         if len(widths) == 1 and (width := widths.pop()) >= least:
             found[separator] = width
     fitting = [separator for separator, width in found.items() if exact and width == least] or list(found)

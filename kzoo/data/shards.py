@@ -80,7 +80,7 @@ class Shards:
 
     def __init__(self, folder: str | os.PathLike):
         check_installed()
-        self.folder = Path(folder).expanduser()
+        self.folder = Path(os.path.expanduser(folder))
         path = self.folder / INDEX
         if not path.is_file():
             raise UserError(
@@ -130,7 +130,7 @@ class Shards:
         """Copy the vocabularies into a run's folder, unless it has them.
 
         Raises:
-            UserError: a vocabulary file is damaged.
+            UserError: a vocabulary file is damaged or missing.
         """
         for name, digest in self._index.vocabularies.items():
             if not (folder / name).exists():
@@ -145,7 +145,7 @@ class Shards:
         """Return the lengths of a shard's pairs in tokens, `(pairs, 2)`, end symbols included.
 
         Raises:
-            UserError: the file is damaged.
+            UserError: the file is damaged or missing.
         """
         row = self._index.shards[number]
         return np.load(io.BytesIO(self._read(row.lengths, row.lengths_sha256)))
@@ -156,7 +156,10 @@ class Shards:
 
     def _read(self, name: str, digest: str) -> bytes:
         path = self.folder / name
-        data = path.read_bytes()
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise _damaged(path, error.strerror) from None
         if hashlib.sha256(data).hexdigest() != digest:
             raise _damaged(path, "its SHA-256 is not that in the index")
         return data

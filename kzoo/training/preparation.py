@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
+import os
 import random
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -64,7 +65,7 @@ def prepare(
         UserError: the text, the recipe or the folder cannot be used, or the disk is full.
     """
     # Check the recipe as it will be trained.
-    folder = Path(folder).expanduser()
+    folder = Path(os.path.expanduser(folder))
     recipe = check_recipe(dataclasses.replace(recipe, shards=str(folder)))
     settings = shard_settings(recipe)
     check_installed()
@@ -100,7 +101,7 @@ def training_pairs(recipe: Recipe) -> Callable[[], Iterator[tuple[str, str]]]:
     """Return a function that iterates over the recipe's training pairs."""
     corpus = recipe_corpus(dataclasses.replace(recipe, shards=""))
     if recipe.corpus == "files" and recipe.train:
-        files = [Path(file).expanduser() for file in recipe.train]
+        files = [Path(os.path.expanduser(file)) for file in recipe.train]
         return functools.partial(stream_pairs, files, (recipe.source, recipe.target), recipe.columns)
     return functools.partial(zip, *corpus.pairs("train", recipe.source, recipe.target))
 

@@ -355,7 +355,7 @@ def _from_folder(folder: Path, name: str, value):
     if isinstance(value, list):
         return [_from_folder(folder, name, item) for item in value]
     if name == "model" and isinstance(value, dict) and isinstance(value.get("font"), str):
-        return {**value, "font": os.path.normpath(folder / Path(value["font"]).expanduser())}
+        return {**value, "font": os.path.normpath(folder / os.path.expanduser(value["font"]))}
     if not (isinstance(value, str) and value and name in KEYS):
         return value
     is_path = KEYS[name].metadata["path"]
@@ -363,7 +363,7 @@ def _from_folder(folder: Path, name: str, value):
         is_path = "/" in value and "://" not in value
     if not is_path:
         return value
-    path = os.path.normpath(folder / Path(value).expanduser())
+    path = os.path.normpath(folder / os.path.expanduser(value))
     # A single name would be a builder's.
     return os.path.join(".", path) if name == "preset" and not os.path.dirname(path) else path
 

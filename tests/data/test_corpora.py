@@ -141,6 +141,12 @@ def test_features_in_a_folder_of_the_users_home(monkeypatch, tmp_path):
     np.testing.assert_array_equal(corpus.images("train")[:], rows[::-1])
 
 
+def test_a_name_that_begins_with_a_tilde(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    write_pair(tmp_path, b"a\n", b"x\n")[0].rename("~no user.en")
+    assert open_files(train=("~no user.en", "target.txt")).pairs("train", "en", "de") == (["a"], ["x"])
+
+
 # The named corpora
 
 

@@ -268,6 +268,15 @@ def test_flipped_bits_are_named(copy):
     assert "00003-of-00004.lengths.npy" in message_of(ShardedBatches, Shards(copy), 128)
 
 
+def test_a_missing_file_is_named_and_not_the_runs(copy, tmp_path):
+    shards = Shards(copy)
+    shards._index.vocabularies["subwords.joint.model"] = ""
+    (copy / "00003-of-00004.lengths.npy").unlink()
+    assert "00003-of-00004.lengths.npy: damaged (No such file" in message_of(ShardedBatches, shards, 128)
+    message = message_of(shards.copy_vocabularies, tmp_path / "run")
+    assert message.startswith(f"{copy / 'subwords.joint.model'}: damaged (No such file")
+
+
 def test_shards_for_another_recipe_are_named(shards):
     shards.require(source="en", target="de")
     assert "target 'de'" in message_of(shards.require, source="en", target="fr")

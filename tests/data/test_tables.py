@@ -91,6 +91,11 @@ def test_what_is_not_csv_is_named(text, tmp_path):
     assert message_of(pairs_of, path).startswith(str(path))
 
 
+def test_a_blank_line_is_named(tmp_path):
+    (tmp_path / "pairs.csv").write_text("a,b\n\nc,d\n")
+    assert "line 2: 0 columns instead of 2" in message_of(pairs_of, tmp_path / "pairs.csv")
+
+
 def test_a_table_where_text_is_meant_is_refused(tmp_path):
     table, text = tmp_path / "pairs.tsv", tmp_path / "pairs.txt"
     for path in (table, text):
