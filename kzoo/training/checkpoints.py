@@ -283,8 +283,10 @@ def damage(folder: Path) -> str:
         OSError: a file cannot be read, although it may be intact.
     """
     try:
-        for line in (folder / SUMS).read_text().splitlines():
-            digest, _, name = line.partition("  ")
+        sums = re.findall(r"([0-9a-f]{64})  ([\w.]+)\n", (folder / SUMS).read_text(errors="replace"))
+        if len(sums) != 2:  # the weights, and a checkpoint's state or a language model's result
+            return f"{SUMS} is not as it was written"
+        for digest, name in sums:
             if sha256(folder / name) != digest:
                 return f"{name} is not as it was written"
     except FileNotFoundError as error:

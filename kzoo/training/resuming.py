@@ -37,7 +37,9 @@ class Preemption(keras.callbacks.Callback):
         """Handle signals during the block. Does nothing outside the main thread."""
         main = threading.current_thread() is threading.main_thread()
         signals = (signal.SIGTERM, signal.SIGINT) if main else ()
-        earlier = {number: signal.signal(number, self._receive) for number in signals}
+        # Background jobs of a script ignore Ctrl-C.
+        heard = [number for number in signals if signal.getsignal(number) != signal.SIG_IGN]
+        earlier = {number: signal.signal(number, self._receive) for number in heard}
         try:
             yield
         except StopRequested:
@@ -110,7 +112,7 @@ def fit_from(
         batch: int. Number of batches of the next epoch already trained. If all, the epoch is only scored. All
             but one is not allowed: Keras would infer a fixed shape from a single batch.
         model: compiled.
-        batches: `Batches` or `PairBatches`.
+        batches: `Batches`, `ShardedBatches` or `PairBatches`, or batches that wrap them.
         epochs, callbacks, verbose: as in `keras.Model.fit`.
 
     Raises:

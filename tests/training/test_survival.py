@@ -231,7 +231,15 @@ def test_sigterm_while_an_epoch_is_scored(unbroken, tmp_path, monkeypatch):
     assert results(tmp_path) == results(unbroken)
 
 
-def test_ctrl_c_saves_and_a_second_one_does_not_wait(tmp_path, monkeypatch):
+@pytest.fixture
+def interrupt():
+    """Restore the action on Ctrl-C, and have Python's own meanwhile: background jobs ignore it."""
+    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, earlier)
+
+
+def test_ctrl_c_saves_and_a_second_one_does_not_wait(interrupt, tmp_path, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         at_step(patch, 5, lambda: os.kill(os.getpid(), signal.SIGINT))
         train(RECIPE, tmp_path / "once", verbose=0)
@@ -245,6 +253,13 @@ def test_ctrl_c_saves_and_a_second_one_does_not_wait(tmp_path, monkeypatch):
         at_step(patch, 5, twice)
         train(RECIPE, tmp_path / "twice", verbose=0)
     assert not (tmp_path / "twice" / "checkpoints").exists()
+
+
+def test_a_background_job_ignores_ctrl_c(interrupt, tmp_path, monkeypatch):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    at_step(monkeypatch, 5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    train(RECIPE, tmp_path, verbose=0)
+    assert (tmp_path / "preset").is_dir()
 
 
 def test_the_last_step_is_scored_when_the_run_goes_on(tmp_path, monkeypatch):
@@ -295,6 +310,15 @@ def test_a_damaged_checkpoint_is_reported_and_the_one_before_used(unbroken, tmp_
     before = checkpoints(tmp_path)
     assert "damaged" in message_of(train, RECIPE, tmp_path, verbose=0)
     assert checkpoints(tmp_path) == before
+
+
+@pytest.mark.parametrize("sums", [b"", b"\xff\0" * 80, b"cut"])
+def test_damaged_digests_are_a_damaged_checkpoint(sums, unbroken, tmp_path):
+    shutil.copytree(unbroken / "checkpoints" / "epoch_0003", tmp_path / "copy")
+    digests = tmp_path / "copy" / "SHA256SUMS"
+    assert not damage(tmp_path / "copy")
+    digests.write_bytes(digests.read_bytes()[:90] if sums == b"cut" else sums)
+    assert "SHA256SUMS" in damage(tmp_path / "copy")
 
 
 @pytest.mark.parametrize("fails", ["its digest", "its weights"])
