@@ -27,7 +27,7 @@ class Extractor:
     Args:
         model: name of the network, such as "vgg19".
         layer: name of the layer whose outputs are the features.
-        weights: SHA-256 of the network's weights, or "random".
+        weights: SHA-256 of the network's weights.
         seed: seed of random weights, else `None`.
         corrupt: features of unreadable pictures: "mean", the mean of the others; "" if all are readable.
     """
@@ -39,9 +39,8 @@ class Extractor:
     corrupt: str = ""
 
     def __str__(self) -> str:
-        random = self.weights == "random"
-        weights = f"random weights of seed {self.seed}" if random else f"weights {self.weights[:12]}"
-        return f"{self.model} {self.layer} ({weights})"
+        random = "" if self.seed is None else f", random with seed {self.seed}"
+        return f"{self.model} {self.layer} (weights {self.weights[:12]}{random})"
 
 
 @dataclass(frozen=True)

@@ -57,8 +57,8 @@ def extract_features(
     if name not in known:
         raise UserError(f"{network.name} has no layer {layer!r}: give another; {nearest(name, known)}")
     handling = "mean" if replace_corrupt else ""
-    identity = ("random", SEED) if weights == "random" else (weights_digest(network), None)
-    extractor = Extractor(model.lower(), name, *identity, handling)
+    seed = SEED if weights == "random" else None  # backends draw different weights from it
+    extractor = Extractor(model.lower(), name, weights_digest(network), seed, handling)
     features = keras.Model(network.inputs, network.get_layer(name).output, name=network.name)
     # Networks without a fixed size, such as MobileNetV3, get ImageNet's size.
     size = [side or 224 for side in network.input_shape[1:3]]

@@ -221,12 +221,12 @@ def test_names_that_do_not_fit_are_refused(path, names, named, rows, tmp_path):
 def test_another_extractor_is_refused(written):
     features = open_features(written)
     for other, named in (
-        (replace(VGG, layer="block5_pool"), "vgg19 block5_pool (random weights of seed 3)"),
-        (replace(VGG, seed=1), "vgg19 fc2 (random weights of seed 1)"),
+        (replace(VGG, layer="block5_pool"), "vgg19 block5_pool (weights random, random with seed 3)"),
+        (replace(VGG, seed=1), "vgg19 fc2 (weights random, random with seed 1)"),
         (Extractor("vgg16", "fc2", "0123456789abcdef" * 4), "vgg16 fc2 (weights 0123456789ab)"),
     ):
         message = message_of(features.require, asdict(other))
-        assert "vgg19 fc2 (random weights of seed 3)" in message and named in message
+        assert "vgg19 fc2 (weights random, random with seed 3)" in message and named in message
     features.require(asdict(replace(VGG, corrupt="mean")))
 
 

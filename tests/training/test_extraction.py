@@ -1,5 +1,6 @@
 """Features of pictures by small networks with random weights, against the networks called directly."""
 
+import dataclasses
 import sys
 from functools import partial
 
@@ -156,6 +157,16 @@ def test_a_file_of_weights_is_read(folder, tmp_path, monkeypatch):
     assert_close(found[:], expected.reshape(4, 256, 16))
     assert len(found.extractor.weights) == 64
     assert found.extractor.seed is None
+
+
+def test_other_random_weights_of_the_same_seed_are_others(little, folder, tmp_path, monkeypatch):
+    """As TensorFlow and JAX draw them."""
+    asked, seed = ("mobilenet", WHOLE, "random", 2), keras.utils.set_random_seed
+    first = extract_features(tmp_path / "train.npy", folder, NAMES, *asked)
+    monkeypatch.setattr(keras.utils, "set_random_seed", lambda number: seed(number + 1))
+    other = extract_features(tmp_path / "test.npy", folder, NAMES, *asked)
+    message = message_of(other.require, dataclasses.asdict(first.extractor))
+    assert str(first.extractor) != str(other.extractor) and str(first.extractor) in message
 
 
 def test_a_corrupt_picture_is_named_or_replaced_when_asked(folder, direct, tmp_path, capsys):
