@@ -238,8 +238,9 @@ def test_evaluation_of_a_run_is_on_its_recipe_s_test_set(tmp_path, monkeypatch, 
     message = run(*arguments[:-1], "val", monkeypatch=monkeypatch, capsys=capsys)[1]
     assert "gone: no such file (split val" in message and "; give --corpus, or --files" in message
     (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "files", "train": ["x", "y"]}))
-    message = run(*arguments[:2], monkeypatch=monkeypatch, capsys=capsys)[1]
-    assert "has no test set; give --corpus, or --files" in message
+    for asked in (arguments[:2], (*arguments[:-1], "test")):
+        message = run(*asked, monkeypatch=monkeypatch, capsys=capsys)[1]
+        assert "has no test set; give --corpus, or --files" in message
 
 
 def test_a_report_is_on_the_first_run_s_own_test_set(tmp_path, monkeypatch, capsys):

@@ -191,7 +191,8 @@ class ShardedBatches(BatchesByEpoch):
             histograms.append(np.unique(longest[kept], return_counts=True))
         if not self.num_tokens:
             raise UserError(
-                f"{shards.folder}: all pairs are longer than {self._limit} tokens: raise max_length or tokens"
+                f"{shards.folder}: all pairs are longer than {self._limit} tokens: "
+                "raise max_length (in a recipe, model.max_length) or tokens"
             )
         lengths, counts = (np.concatenate(part) for part in zip(*histograms, strict=True))
         self.shapes = batch_shapes(lengths, tokens, num_shapes, counts=counts)
@@ -300,7 +301,7 @@ class RestOfEpoch(keras.utils.PyDataset):
     """The batches of an epoch from a given one on, so that `fit` can start within an epoch.
 
     Args:
-        batches: `Batches` or `PairBatches`, in the order of the epoch.
+        batches: such as `Batches`, in the order of the epoch.
         first: int. Number of the first batch, from 0; at least two batches must remain.
     """
 

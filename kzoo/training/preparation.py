@@ -64,6 +64,8 @@ def prepare(
     Raises:
         UserError: the text, the recipe or the folder cannot be used, or the disk is full.
     """
+    if recipe.languages:
+        raise UserError("the recipe is multilingual, and shards hold one direction: train it without shards")
     # Check the recipe as it will be trained.
     folder = Path(os.path.expanduser(folder))
     recipe = check_recipe(dataclasses.replace(recipe, shards=str(folder)))

@@ -38,9 +38,10 @@ def train(
 ) -> Any:
     """Train a recipe's model, or resume a run that was stopped.
 
-    Writes to the run's folder: `recipe.json`; `subwords.*.model` and other files that the text or the images
-    need, or the preset to fine-tune in `start/`; `held_out.json`, digests of splits drawn from the training
-    text; `checkpoints/`, `history.csv` and `tensorboard/`; and finally `preset/`.
+    Writes to the run's folder: `recipe.json`; `subwords.*.model` and other files that the text needs, or the
+    preset to fine-tune in `start/`; `held_out.json`, digests of your own validation and test text;
+    `language_model/`, `compiled.json`, `checkpoints/`, `history.csv` and `tensorboard/`; and finally
+    `preset/`.
 
     Args:
         recipe: what to train.
@@ -166,7 +167,7 @@ def train(
 
 
 def _check_possible(recipe: Recipe, strategy: Strategy):
-    if (recipe.accumulate > 1 or recipe.precision == "mixed_float16") and not strategy.clips_and_scales:
+    if (recipe.accumulate > 1 or recipe.precision == "mixed_float16") and not strategy.accumulates_and_scales:
         raise UserError(
             "under tf.distribute, Keras neither accumulates gradients nor scales float16 losses: "
             "raise tokens, use mixed_bfloat16, or use data_parallel on JAX"

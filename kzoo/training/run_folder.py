@@ -99,7 +99,7 @@ def holds_this_run(folder: Path, recipe: Recipe) -> bool:
         if epochs and RATES.issuperset(differing):
             remedy = (
                 f"to continue at another learning rate, fine-tune: end the run with epochs={epochs}, "
-                f"then train a recipe with preset = {str(folder)!r} in another folder"
+                f"then train a recipe with preset = {str(folder.absolute())!r} in another folder"
             )
         raise UserError(f"{folder} holds a run with another {', '.join(differing)}: {remedy}")
     if recipe.epochs < epochs:

@@ -40,14 +40,14 @@ class Strategy:
     Attributes:
         replicas: int. Devices that share a batch, over all workers.
         devices: int. Devices that share a batch or a model, over all workers.
-        clips_and_scales: bool. Whether Keras accumulates gradients and scales float16 losses correctly.
+        accumulates_and_scales: bool. Whether Keras accumulates gradients and scales float16 losses correctly.
         workers, worker: int. Number of processes that train together, and the index of this one.
     """
 
     backends = ("tensorflow", "jax", "torch")
     replicas = devices = 1
     workers, worker = 1, 0
-    clips_and_scales = True
+    accumulates_and_scales = True
 
     def __str__(self) -> str:
         others = f", worker {self.worker + 1} of {self.workers}" if self.workers > 1 else ""
@@ -169,7 +169,7 @@ class Mirrored(Strategy):
     """`tf.distribute.MirroredStrategy`: a copy of the model on each GPU of this machine."""
 
     backends = ("tensorflow",)
-    clips_and_scales = False
+    accumulates_and_scales = False
 
     def __init__(self):
         import tensorflow as tf
@@ -411,10 +411,10 @@ def open_strategy(name: str | Strategy = "") -> Strategy:
     except UserError:
         raise
     except Exception as error:  # each backend has its own error classes
-        raise UserError(
-            f"strategy {name} cannot start ({first_line(error):.160}): check that all workers run at the "
-            f"addresses in {VARIABLES[backend][0]}"
-        ) from None
+        advice = ""
+        if names_processes(backend):
+            advice = f": check that all workers run at the addresses in {VARIABLES[backend][0]}"
+        raise UserError(f"strategy {name} cannot start ({first_line(error):.160}){advice}") from None
     print(f"strategy {name}: {opened}")
     return opened
 

@@ -94,14 +94,18 @@ class Task:
         if self.recipe.too_long == "error" and longest.max() > limit:
             files = dict.fromkeys(self.corpus.read(split, language).where for language in languages)
             pair = "sentence" if len(sides) == 1 else "sentence pair"
-            side, row = np.unravel_index(lengths.argmax(), lengths.shape)
+            row = longest.argmax()
+            side = lengths[:, row].argmax()
             begins = list(texts)[side][row][:40]  # rows held out of a text have other numbers than its lines
             check_longest(longest, limit, f"split {split} ({', '.join(files)}): {begins!r}…, {pair}")
         kept = np.flatnonzero(longest <= limit)
         if len(kept) == len(longest):
             return sides, None
         if not len(kept):
-            raise UserError(f"split {split}: all sentences are longer than {limit} tokens: raise max_length")
+            raise UserError(
+                f"split {split}: all sentences are longer than {limit} tokens: "
+                "raise model.max_length or tokens"
+            )
         print_dropped(split, len(longest) - len(kept), len(longest), limit)
         return [rows_of(side, kept) for side in sides], kept
 

@@ -124,6 +124,18 @@ def test_pairs_that_are_too_long_are_left_out_and_counted(tmp_path, capsys):
     assert "truncate" in message_of(task_of(tmp_path, "error").build, tmp_path)
 
 
+def test_what_to_raise_where_all_pairs_are_too_long_is_named(tmp_path):
+    task = task_of(tmp_path, "drop", tokens=1)
+    assert "model.max_length or tokens" in message_of(task.batches, task.build(tmp_path))
+
+
+def test_the_text_of_a_pair_that_is_too_long_is_of_the_pair_that_is_numbered(tmp_path):
+    task = task_of(tmp_path, "error")
+    sides, words = (["b", "c c c"], ["a a a", "d"]), lambda texts: [text.split() for text in texts]
+    message = message_of(task._tokens, "val", ("en", "de"), sides, [words, words], 2)
+    assert "'a a a'" in message and "sentence pair 1 " in message
+
+
 def test_rows_of_all_languages_are_left_out_together(tmp_path):
     write(tmp_path, [*TEXT, LONG])
     several = {"preset": "attention_bridge_m2m_tiny", "corpus": "files", "languages": ["en", "de"]}
@@ -162,15 +174,17 @@ def test_images_of_rows_that_are_left_out_are_too():
 
 
 @pytest.mark.parametrize(("checkpoint", "epoch"), [("epoch_0002", 2), ("epoch_0000_batch_000007", 0)])
-def test_another_rate_is_refused_with_the_way_to_train_on(checkpoint, epoch, tmp_path):
+def test_another_rate_is_refused_with_the_way_to_train_on(checkpoint, epoch, tmp_path, monkeypatch):
     """A run that was stopped in its first epoch cannot be ended there."""
     recipe = Recipe(**BASE, epochs=4)
+    monkeypatch.chdir(tmp_path.parent)
     claim(tmp_path, recipe)
     (tmp_path / "checkpoints" / checkpoint).mkdir(parents=True)
     (tmp_path / "checkpoints" / checkpoint / "state.json").write_text(json.dumps({"epoch": epoch}))
-    message = message_of(claim, tmp_path, dataclasses.replace(recipe, rate_factor=0.5))
-    assert all(name in message for name in ("rate_factor", str(tmp_path)))
+    message = message_of(claim, Path(tmp_path.name), dataclasses.replace(recipe, rate_factor=0.5))
+    assert "rate_factor" in message
     assert ("epochs=2" in message) == bool(epoch) == ("epochs=" in message)
+    assert (f"preset = '{tmp_path}'" in message) == bool(epoch)  # a recipe's paths are relative to its folder
 
 
 def test_a_run_s_own_training_files_can_be_scored(tmp_path):

@@ -189,7 +189,7 @@ def test_bad_text_leaves_nothing(files, names, recipe, tmp_path):
         ({}, "other contents"),
         (
             {"preset": "attention_bridge_m2m_tiny", "languages": ["en", "de"], "source": "", "target": ""},
-            "shards",
+            "train it without shards",
         ),
     ],
 )

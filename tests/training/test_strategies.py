@@ -175,6 +175,10 @@ def test_no_device_is_one_line(monkeypatch):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(keras.distribution, "list_devices", none)
     assert "'cuda'" in message_of(open_strategy)
+    if keras.backend.backend() == "jax":
+        monkeypatch.setattr(keras.distribution, "DataParallel", lambda **_: none())
+        message = message_of(open_strategy, "data_parallel")
+        assert "'cuda'" in message and "workers" not in message
 
 
 @pytest.mark.skipif(keras.backend.backend() == "tensorflow", reason="TF_CONFIG is TensorFlow's")
