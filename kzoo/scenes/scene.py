@@ -188,7 +188,7 @@ class Scene:
         """Return the words of the source sentence whose translation depends on the picture.
 
         A word counts if the source sentence is the same, letter for letter, in the scene with its other
-        sense, and the target sentence is not.
+        sense, and each sense has a form of its own in its target sentence.
 
         Args:
             source: the source language.
@@ -220,8 +220,9 @@ class Scene:
         here, there = _realizer(target).forms(entity), _realizer(target).forms(other)
         right = tuple(form for form in here if form not in there)
         wrong = tuple(form for form in there if form not in here)
-        if _first_form(right or ("\0",), self.sentence(target), target) is None or not wrong:
-            return ()  # only an ending elsewhere differs (Czech "jeřáb"): no form to look for
+        for own, scene in ((right, self), (wrong, twin)):
+            if not own or _first_form(own, scene.sentence(target), target) is None:
+                return ()  # Czech "jeřáb": only the bird has a form of its own, or only an ending differs
         word = _first_form(_realizer(source).forms(entity), self.sentence(source), source)
         return (AmbiguousWord(word, entity.sense or entity.sex, right, wrong, target),)
 

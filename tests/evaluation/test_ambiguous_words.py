@@ -10,6 +10,12 @@ from kzoo.scenes import AmbiguousWord, scenes
 from kzoo.scenes.scene import _other
 
 
+def twin(scene):
+    both = [place for place in ("subject", "object") if getattr(scene, place)]
+    others = {place: _other(getattr(scene, place)) for place in both}
+    return replace(scene, **{place: other for place, other in others.items() if other})
+
+
 @pytest.mark.parametrize("source, target", [("en", "de"), ("en", "zh"), ("id", "zh")])
 def test_references_are_right_and_their_twins_wrong(source, target):
     test = scenes("test")
@@ -17,12 +23,6 @@ def test_references_are_right_and_their_twins_wrong(source, target):
     scores = score_ambiguous_words(test, references, source, target)
     assert scores.words == scores.right > 50
     assert scores.other == 0
-
-    def twin(scene):
-        both = [place for place in ("subject", "object") if getattr(scene, place)]
-        others = {place: _other(getattr(scene, place)) for place in both}
-        return replace(scene, **{place: other for place, other in others.items() if other})
-
     scores = score_ambiguous_words(test, [twin(scene).sentence(target) for scene in test], source, target)
     assert scores.right == 0
     assert scores.other > 0.9 * scores.words
@@ -40,6 +40,13 @@ def test_one_sense_for_all_is_chance(source, target):
     tested = [word for scene in scenes("test") for word in scene.ambiguous(source, target)]
     right = sum(best.get(word.word) == word.sense for word in tested)
     assert 0.4 < right / len(tested) < 0.6
+
+
+@pytest.mark.parametrize("source, target", [("en", "cs"), ("fr", "cs"), ("en", "fr")])
+def test_a_word_counts_in_both_senses_or_in_none(source, target):
+    for scene in scenes("test"):
+        words, others = (one.ambiguous(source, target) for one in (scene, twin(scene)))
+        assert [word.word for word in words] == [word.word for word in others]
 
 
 def test_bad_input_is_named():
