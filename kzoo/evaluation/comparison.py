@@ -82,7 +82,7 @@ def compare_bleu(
         environment variable SACREBLEU_SEED changes the seed. `HOW_P` describes p.
 
     Raises:
-        UserError: fewer than two models, or the numbers of sentences differ.
+        UserError: fewer than two models, no sentences, or the numbers of sentences differ.
 
     Reference:
         Clark et al. 2011, "Better Hypothesis Testing for Statistical Machine Translation".
@@ -90,6 +90,8 @@ def compare_bleu(
     """
     if len(translations) < 2:
         raise UserError("a comparison needs the translations of at least two models")
+    if not references:
+        raise UserError("there are no sentences to compare")
     for name, texts in translations:
         if len(texts) != len(references):
             raise UserError(f"{name}: {len(texts):,} translations but {len(references):,} references")

@@ -18,7 +18,7 @@ def evaluate_directions(
     """Translate a split in each direction and score it against all its references, as `evaluate` does.
 
     Args:
-        translator: a `MultilingualTranslator`.
+        translator: a translator of several languages.
         corpus: has the split in all the languages.
         split: its name.
         directions: (source, target) pairs.

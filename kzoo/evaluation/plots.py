@@ -126,9 +126,11 @@ def loss_name(history: Path) -> str:
     recipe = history.with_name("recipe.json")
     settings = read_object(recipe) if recipe.is_file() else {}
     unit = "nats per sentence" if settings.get("languages") else "nats per token" if settings else "nats"
+    model = settings.get("model") or {}
+    bridge = str(settings.get("preset")).startswith("attention_bridge_") and model.get("bridge", True)
     terms = {
         "smoothing": settings.get("label_smoothing"),
-        "penalty ×": (settings.get("model") or {}).get("penalty_weight"),
+        "penalty ×": model.get("penalty_weight", 0.015625 if bridge else None),  # the builders' default
         "consistency ×": settings.get("consistency"),
     }
     return ", ".join([unit, *(f"{name} {value:g}" for name, value in terms.items() if value)])

@@ -13,6 +13,7 @@ from kzoo.evaluation.plots import (
     read_history,
     read_labels,
 )
+from kzoo.presets.attention_bridge import PENALTY
 
 HEADER = "epoch,loss,seconds,tokens_per_second,val_bleu,val_seconds\n"
 
@@ -81,6 +82,21 @@ def test_each_kind_of_loss_has_its_own_axes(runs):
     plot_learning_curves(histories, runs / "curves.png")
     with Image.open(runs / "curves.png") as picture:
         assert picture.size[0] == 1485  # three panels: BLEU and either loss
+
+
+@pytest.mark.parametrize(
+    ("model", "penalty"),
+    [
+        ({}, f", penalty × {PENALTY['penalty_weight']:g}"),
+        ({"penalty_weight": 1}, ", penalty × 1"),
+        ({"penalty_weight": 0}, ""),
+        ({"bridge": False}, ""),
+    ],
+)
+def test_a_bridge_has_its_builder_s_penalty(runs, model, penalty):
+    recipe = {"preset": "attention_bridge_m2m_tiny", "languages": ["en", "de"], "model": model}
+    (runs / "fast" / "recipe.json").write_text(json.dumps(recipe))
+    assert loss_name(runs / "fast" / "history.csv") == "nats per sentence" + penalty
 
 
 @pytest.mark.parametrize(

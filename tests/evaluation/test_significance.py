@@ -83,6 +83,10 @@ def test_p_of_few_sentences_all_worse_is_that_of_all_exchanges(references, count
     assert compared[1].p == pytest.approx(p)
 
 
+def test_no_sentences_are_refused():
+    assert "no sentences" in message_of(compare_bleu, [("a", []), ("b", [])], [], "de")
+
+
 def test_numbers_of_sentences_that_differ_are_refused(references):
     for systems, name in (
         ([("a", references), ("b", references[1:])], "b: 39 translations but 40"),
