@@ -87,7 +87,7 @@ def keep_results(path: Path, recipe: Recipe) -> bool:
     Raises:
         UserError: the file's recipe is not valid, or the run cannot resume with this recipe; the file stays.
     """
-    kept = path.exists() and make_recipe(results_in(path)["recipe"], str(path)) == recipe
+    kept = path.exists() and make_recipe(results_in(path).get("recipe", {}), str(path)) == recipe
     if not kept:
         holds_this_run(path.parent, recipe)
         path.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from message_of import message_of
 
 from kzoo.errors import UserError
 from kzoo.evaluation.scores import SplitScores
@@ -170,6 +171,9 @@ def test_the_base_size_is_the_bridge_paper_s_but_for_the_penalty():
     line = script["beside_the_paper"](script["whole_recipe"]("tiny", 1, ["model.width=512"]))
     assert "embedding_dim 128 (512)" in line
     assert " width " not in line
+    printed = ["model.penalty_weight=1", "model.use_bias=false"]  # Eq. 1 and 3
+    line = script["beside_the_paper"](script["whole_recipe"]("base", 1, printed))
+    assert line.endswith("differ in: nothing that the paper states.")
 
 
 EMB = {"encoders": "EMB", "overrides": ["language_model_epochs=0"]}
@@ -228,6 +232,25 @@ def test_table_2_writes_each_task_s_scores(Work, tmp_path):
     assert written["models"]["GloVe-BoW"][0] == {"task": "MR", "scores": {"accuracy": [60.0, 62.0]}}
 
 
+def test_table_2_needs_files_of_a_task_before_it_trains(Work, tmp_path, monkeypatch):
+    (tmp_path / "senteval" / "senteval").mkdir(parents=True)  # one level too deep
+    monkeypatch.setenv("KZOO_DATA", str(tmp_path))
+    work = Work("attention_bridge")
+    assert "no task's files" in message_of(work.script["table2"], runs=tmp_path)
+    assert not work.done
+
+
+def test_senteval_results_of_another_version_are_named_by_their_file(Work, tmp_path, monkeypatch):
+    monkeypatch.setenv("KZOO_DATA", str(tmp_path))
+    (tmp_path / "senteval").mkdir()
+    (tmp_path / "senteval" / "custrev.all").write_text("1 good\n0 bad\n" * 50)
+    work = Work("attention_bridge")
+    senteval = work.script["SentEval"](tmp_path, "tiny", [1])
+    path = tmp_path / "senteval_GloVe-BoW_tiny_1_seeds.json"
+    path.write_text(json.dumps({"seeds": [1], "recipe": {"unknown": 1}, "tasks": {}}))
+    assert str(path) in message_of(senteval.scores, "GloVe-BoW", work.recipe, None)
+
+
 def test_the_baseline_has_the_best_model_of_each_task():
     best_of = runpy.run_path(str(TRAINING / "attention_bridge/tables.py"))["best_of"]
 
@@ -272,11 +295,13 @@ def test_taggers_are_trained_again_for_other_vectors_only():
     row = {"recipe": {k: v for k, v in dataclasses.asdict(recipe).items() if k != "accumulate"}}  # older
     row["tagger"] = {"dropout": 0.1, "output_dropout": 0.5}
     has_vectors_of = script["has_vectors_of"]
-    assert has_vectors_of(row, recipe)
-    assert has_vectors_of(row, dataclasses.replace(recipe, beam_size=1, length_penalty=0.0))
-    assert not has_vectors_of(row, dataclasses.replace(recipe, epochs=11))
-    assert not has_vectors_of({"recipe": row["recipe"]}, recipe)  # from before its dropout was the paper's
-    assert not has_vectors_of(None, recipe)
+    assert has_vectors_of(row, recipe, "x.json")
+    assert has_vectors_of(row, dataclasses.replace(recipe, beam_size=1, length_penalty=0.0), "x.json")
+    assert not has_vectors_of(row, dataclasses.replace(recipe, epochs=11), "x.json")
+    undropped = {"recipe": row["recipe"]}  # from before its dropout was the paper's
+    assert not has_vectors_of(undropped, recipe, "x.json")
+    assert not has_vectors_of(None, recipe, "x.json")
+    assert "x.json" in message_of(has_vectors_of, {**row, "recipe": {"unknown": 1}}, recipe, "x.json")
 
 
 def test_a_table_has_vectors_of_seen_characters_and_an_encoder_of_all():
@@ -326,3 +351,6 @@ def test_results_are_removed_only_when_their_run_goes_on(tmp_path):
     assert scores.exists()
     assert not paper_tables.keep_results(scores, dataclasses.replace(recipe, epochs=99))
     assert not scores.exists()
+    scores.write_text("{}")  # of `kzoo evaluate -o`, which writes no recipe
+    assert str(scores) in message_of(paper_tables.keep_results, scores, recipe)
+    assert scores.exists()

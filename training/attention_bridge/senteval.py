@@ -76,10 +76,9 @@ def evaluate_embeddings(
     >>> scores = evaluate_embeddings(lambda texts: model.embed(texts, "en"), ["MR", "SICK-R"])
     >>> print(senteval_table({"bridge": scores}))
     """
-    return [
-        TaskScores(task, _PROTOCOLS[task](_embedded(embed, senteval_examples(task)), list(seeds)))
-        for task in (senteval_tasks() if tasks is None else tasks)
-    ]
+    tasks = senteval_tasks() if tasks is None else tasks
+    embedded = ((task, _embedded(embed, senteval_examples(task))) for task in tasks)
+    return [TaskScores(task, _PROTOCOLS[task](splits, list(seeds))) for task, splits in embedded]
 
 
 def senteval_table(columns: dict[str, list[TaskScores]]) -> str:

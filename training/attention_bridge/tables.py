@@ -275,7 +275,8 @@ def beside_the_paper(recipe: Recipe) -> str:
     preset = TINY if recipe.preset.endswith("_tiny") else BASE
     ours = {**dataclasses.asdict(recipe), **preset, **recipe.model}
     differ = [f"{key} {ours[key]} ({value})" for key, value in PAPER["system"].items() if ours[key] != value]
-    return f"The paper's numbers are in brackets or extra columns. Systems differ in: {', '.join(differ)}."
+    differences = ", ".join(differ) or "nothing that the paper states"
+    return f"The paper's numbers are in brackets or extra columns. Systems differ in: {differences}."
 
 
 def bleu_cell(ours: float, papers: float | None) -> str:
@@ -313,12 +314,14 @@ class SentEval:
         seeds: seeds of SentEval's folds and classifiers.
 
     Raises:
-        UserError: a task's files are missing or damaged; raised before anything is trained.
+        UserError: no task has files, or a task's are damaged; raised before anything is trained.
     """
 
     def __init__(self, runs: Path, size: str, seeds: Sequence[int]):
         self.runs, self.size, self.seeds = runs, size, list(seeds)
-        for task in senteval_tasks():
+        if not (tasks := senteval_tasks()):
+            raise UserError("senteval/ in KZOO_DATA has no task's files, such as rt-polarity.all")
+        for task in tasks:
             senteval_examples(task)
 
     def scores(self, name: str, recipe: Recipe, make_embed: Callable) -> list[TaskScores]:
@@ -330,7 +333,7 @@ class SentEval:
         path = self.runs / f"senteval_{name.replace(', ', '_')}_{several}.json"
         about = {"seeds": self.seeds, "recipe": dataclasses.asdict(recipe)}
         found, known = results_in(path), {}
-        if found and found["seeds"] == self.seeds and make_recipe(found["recipe"]) == recipe:
+        if found and found["seeds"] == self.seeds and make_recipe(found["recipe"], str(path)) == recipe:
             known = found["tasks"]
         missing = [task for task in senteval_tasks() if task not in known]
         embed = make_embed() if missing else None

@@ -153,7 +153,7 @@ def table6(
             run = f"{name}, {vectors}, {epochs} epochs"
             keys = [f"{run}, seed {seed}, {trained_on}" for seed in range(1, seeds + 1)]
             for seed, key in enumerate(keys, 1):
-                if not has_vectors_of(results_in(path).get(key), recipe):
+                if not has_vectors_of(results_in(path).get(key), recipe, path):
                     tagger = tagger_from(load(folder), sentences, adapted=vectors == "adapted", seed=seed)
                     accuracy = train_tagger(tagger, sentences, validation, epochs, seed=seed, verbose=2)
                     scores = {
@@ -325,15 +325,16 @@ def encoder_of(options: dict) -> str:
     return architecture if default is None else f"{architecture}:{options.get('num_features') or default}"
 
 
-def has_vectors_of(row: dict | None, recipe: Recipe) -> bool:
+def has_vectors_of(row: dict | None, recipe: Recipe, path: Path) -> bool:
     """Return whether a row has a tagger's scores with this recipe's vectors. Search settings may differ.
 
+    `path` is the row's file, for the message if its recipe is not valid.
     Old rows lack `"tagger"`, the tagger's dropout rates: their tagger is not the paper's.
     """
     if row is None or "tagger" not in row:
         return False
     changes = {"beam_size": recipe.beam_size, "length_penalty": recipe.length_penalty}
-    return dataclasses.replace(make_recipe(row["recipe"]), **changes) == recipe
+    return dataclasses.replace(make_recipe(row["recipe"], str(path)), **changes) == recipe
 
 
 def character_vectors(translator, characters: list[str], seen: set[str]) -> dict[str, np.ndarray]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.stats
+from message_of import message_of
 from scipy.spatial import distance
 
 from kzoo.errors import UserError
@@ -247,6 +248,10 @@ def test_table_has_models_side_by_side():
 def test_wrong_vectors(folder, wrong, expected):
     with pytest.raises(UserError, match=expected):
         evaluate_embeddings(wrong, ["CR"])
+
+
+def test_an_unknown_task_is_named(folder):
+    assert "did you mean MRPC" in message_of(evaluate_embeddings, embed, ["MRPCC"])
 
 
 def test_the_sentence_whose_vector_is_not_finite_is_named(folder):
