@@ -6,24 +6,11 @@ import time
 import keras
 import numpy as np
 from keras import ops
-from keras_hub.layers import PositionEmbedding
 
-from kzoo.layers import ByLanguage, GlyphEmbedding, ImageTextAttention, MultiHeadAttention
-
-# Name prefixes of the layers that process each source token, and of those that process each target token.
-SOURCE_SIDE = ("source_", "encoder", "bridge")
-TARGET_SIDE = ("decoder", "output")
-PLACES = (20 * 20, 8 * 8)  # output positions of a glyph's convolutions
+from kzoo.layers import MultiHeadAttention
 
 
-def training_flops(
-    backbone: keras.Model,
-    sentences: int,
-    source_tokens: int,
-    target_tokens: int,
-    squares: int,
-    source_types: int = 0,
-) -> float:
+def training_flops(backbone: keras.Model, source_tokens: int, target_tokens: int, squares: int) -> float:
     """Return the floating-point operations needed to train on sentences.
 
     Each weight and token takes two operations in each of three passes: forward, backward for the activations,
@@ -31,77 +18,32 @@ def training_flops(
     compares takes 12·D (Chowdhery et al. 2022, Appendix B). Padding, dropout and normalization do not count.
 
     Args:
-        backbone: a translator's backbone.
-        sentences: int. Number of sentences, each with an image if the model reads images.
+        backbone: the backbone of a Transformer that reads text only, with one vocabulary.
         source_tokens: int. Source tokens, end symbols included.
         target_tokens: int. Target tokens, end symbols included.
         squares: int. Sum of length² over the sentences.
-        source_types: int. Distinct source tokens of each batch, summed: the glyphs that are encoded.
     """
     source, target = kernel_sizes(backbone)
     attentions = [layer for layer in backbone._flatten_layers() if isinstance(layer, MultiHeadAttention)]
     products = source * source_tokens + target * target_tokens
-    products += picture_products(backbone) * sentences + glyph_products(backbone) * source_types
     return 6.0 * products + 12.0 * len(attentions) * backbone.width * squares
 
 
 def kernel_sizes(backbone: keras.Model) -> tuple[int, int]:
     """Return the number of weights that multiply each source token, and that of each target token.
 
-    Each token uses one of the layers per language. Embedding lookups do not count. Neither do a recurrent
-    decoder's initial states, which are computed once per sentence.
+    Embedding lookups do not count.
     """
-    source = sum(_kernels(layer) for layer in backbone.layers if layer.name.startswith(SOURCE_SIDE))
-    source -= _region_kernels(backbone)
-    target = sum(_kernels(layer) for layer in backbone.layers if layer.name.startswith(TARGET_SIDE))
-    logits = getattr(backbone, "target_embedding", None)
-    if isinstance(logits, keras.layers.ReversibleEmbedding):  # the table is also the output projection
-        target += logits.input_dim * logits.output_dim
-    return source, target
+    source, target = (
+        sum(_kernels(layer) for layer in backbone.layers if layer.name.startswith(side))
+        for side in ("encoder", "decoder")
+    )
+    table = backbone.target_embedding  # also the output projection
+    return source, target + table.input_dim * table.output_dim
 
 
 def _kernels(layer: keras.layers.Layer) -> int:
-    if isinstance(layer, keras.layers.Embedding | PositionEmbedding | GlyphEmbedding):
-        return 0
-    size = sum(math.prod(weight.shape) for weight in layer.trainable_weights if len(weight.shape) > 1)
-    return size // len(layer.layers) if isinstance(layer, ByLanguage) else size
-
-
-def picture_products(backbone: keras.Model) -> int:
-    """Return the number of multiplications by weights for each image.
-
-    Convolutions run at every position, the projections of image attention at every region.
-    """
-    shape, total = backbone.get_config().get("image_shape") or (), 0
-    encoder = getattr(backbone, "picture_encoder", None)
-    for convolution in encoder.convolutions if encoder is not None else ():
-        _, *shape = convolution.compute_output_shape((None, *shape))
-        total += math.prod(convolution.kernel.shape) * math.prod(shape[:-1])
-    return total + _region_kernels(backbone) * math.prod(shape[:-1])
-
-
-def glyph_products(backbone: keras.Model) -> int:
-    """Return the number of multiplications by weights for each encoded glyph."""
-    embedding = getattr(backbone, "source_embedding", None)
-    if not isinstance(embedding, GlyphEmbedding):
-        return 0
-    encoder = embedding.encoder
-    maps = [dense for dense in (encoder.features_map, encoder.output_map) if dense is not None]
-    total = sum(math.prod(dense.kernel.shape) for dense in maps)
-    if encoder.convolutions is not None:
-        kernels = zip(encoder.convolutions.kernels, PLACES, strict=True)
-        total += sum(math.prod(kernel.shape) * places for kernel, places in kernels)
-    return total
-
-
-def _region_kernels(backbone: keras.Model) -> int:
-    """Return the number of weights that multiply each image region in the encoder's attention layers."""
-    return sum(
-        math.prod(dense.kernel.shape)
-        for layer in backbone._flatten_layers()
-        if isinstance(layer, ImageTextAttention)
-        for dense in (layer.query_dense, layer.output_dense)
-    )
+    return sum(math.prod(weight.shape) for weight in layer.trainable_weights if len(weight.shape) > 1)
 
 
 def measured_peak(dtype: str, seconds: float = 0.5) -> float:

@@ -47,7 +47,7 @@ def measure(sizes: list[tuple[int, int]], steps: int) -> list[dict]:
     return [
         {
             "seconds": statistics.median(taken),
-            "flops": training_flops(model.backbone, WORDS // length, WORDS, WORDS, WORDS * length),
+            "flops": training_flops(model.backbone, WORDS, WORDS, WORDS * length),
             "bytes": memory_in_process(length, vocabulary),
         }
         for (length, vocabulary), (model, _), taken in zip(sizes, models, times, strict=True)

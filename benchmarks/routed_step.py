@@ -62,7 +62,6 @@ class Model:
     """A bridge model with some languages, and the batches that it takes in turn."""
 
     def __init__(self, languages: int, options: argparse.Namespace):
-
         from kzoo.models import Adam, AttentionBridgeBackbone, SentenceCrossEntropy
         from kzoo.models.backbones import uses_xla
 

@@ -30,9 +30,9 @@ PREDICT = "/v1/models/model:predict"
 def main():
     options = parse_arguments()
     size = options.megabytes * 2**20
-    print("| body | clients got | healthz, ms: median, most | honest clients got | ms: median, most |")
-    print("| --- | --- | --- | --- | --- |")
     with server(options.preset, 16) as port:
+        print("| body | clients got | healthz, ms: median, most | honest clients got | ms: median, most |")
+        print("| --- | --- | --- | --- | --- |")
         for name, (body, headers) in bodies(size - 1000).items():
             with multiprocessing.Pool(1) as pool:
                 begun = pool.apply_async(flood, (port, body, headers, options.clients, options.seconds))

@@ -45,7 +45,7 @@ def main():
     model.fit(*batches, batch_size=rows, shuffle=False, epochs=4, verbose=0, callbacks=[times])
     seconds = statistics.median(times.seconds[1:])  # the first epoch compiles
     tokens = sentences * LENGTH
-    speed = training_flops(model.backbone, sentences, tokens, tokens, tokens * LENGTH) / seconds
+    speed = training_flops(model.backbone, tokens, tokens, tokens * LENGTH) / seconds
     peak = measured_peak("bfloat16")
     step = 1000 * seconds * rows / sentences
     print(f"{rows} rows: {step:.1f} ms a step, {tokens / seconds:,.0f} target tokens/s")
