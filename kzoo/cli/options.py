@@ -32,7 +32,8 @@ MaxLength = Annotated[
     typer.Option(
         min=1,
         max=100_000,
-        help="Maximum tokens of a translation; by default the preset's, or 1.5 × the source's + 8.",
+        help="Maximum tokens of a translation, end symbol included; by default the preset's, or 1.5 × the "
+        "padded source's + 8.",
     ),
 ]
 From = Annotated[str | None, typer.Option("--from", help="Source language; for multilingual presets.")]

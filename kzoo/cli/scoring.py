@@ -36,7 +36,9 @@ def evaluate(
     gnmt: options.GNMTPenalty = None,
     max_length: options.MaxLength = None,
     truncate: options.Truncate = False,
-    images: Annotated[Path | None, typer.Option(help="Folder with features SPLIT.npy.")] = None,
+    images: Annotated[
+        Path | None, typer.Option(help="Folder with features SPLIT.npy; test.npy for --files.")
+    ] = None,
     shown: Annotated[
         Literal["right", "shuffled", "none"],
         typer.Option(help="Picture shown with each sentence: its own, another sentence's, or none."),

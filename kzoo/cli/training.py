@@ -36,7 +36,7 @@ def train(
         str,
         typer.Option(
             help="Devices: one, mirrored, multi_worker, data_parallel or model_parallel; by default all "
-            "GPUs, or one CPU."
+            "processes that the environment names, else all GPUs, else one device."
         ),
     ] = "",
 ):

@@ -39,7 +39,8 @@ def translate(
     gnmt: options.GNMTPenalty = None,
     max_length: options.MaxLength = None,
     min_length: Annotated[
-        int | None, typer.Option(min=0, max=100_000, help="Minimum tokens of a translation.")
+        int | None,
+        typer.Option(min=0, max=100_000, help="Minimum tokens of a translation, end symbol included."),
     ] = None,
     no_repeat_ngram: Annotated[
         int | None, typer.Option(min=0, max=100_000, help="Never repeat a sequence of n tokens; 0 allows it.")

@@ -68,8 +68,8 @@ def write_preset(
     full = type(backbone).from_config({**backbone.get_config(), "dtype": "float32"})
     if len(full.weights) != len(backbone.weights):
         raise UserError(
-            "a preset cannot hold a quantized model or one with LoRA: save it as a .keras file; loading that "
-            "merges LoRA into the weights"
+            "a preset cannot hold a quantized model or one with LoRA: save it as a .keras file, which merges "
+            "LoRA into the weights, and load that"
         )
     full.set_weights(backbone.get_weights())
     if dtype == "float16":

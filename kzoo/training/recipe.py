@@ -275,8 +275,8 @@ class Recipe:
     )
     max_length: Positive | None = key(
         None,
-        """maximum length of its translations in tokens, end symbol included; by default 1.5 × the source's
-        + 8. Validation has it, too. The model's own limit is `model.max_length`.""",
+        """maximum length of its translations in tokens, end symbol included; by default 1.5 × the padded
+        source's + 8. Validation has it, too. The model's own limit is `model.max_length`.""",
     )
 
     @property

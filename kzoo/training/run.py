@@ -49,8 +49,8 @@ def train(
             and change the other `may_differ` keys of `Recipe`, but no others.
         verbose: as in `keras.Model.fit`; `"auto"` is a progress bar on a terminal or in a notebook, elsewhere
             a line per epoch. Unless it is 0, a table at the end reports the speed.
-        strategy: where to train, one of `kzoo.training.strategies.STRATEGIES`; by default on all GPUs if
-            there are any, else on one device.
+        strategy: where to train, one of `kzoo.training.strategies.STRATEGIES`; by default on
+            all processes that the environment names, else on all GPUs, else on one device.
 
     Returns:
         The `Translator` or `MultilingualTranslator` with its final weights: the mean of the recipe's best
