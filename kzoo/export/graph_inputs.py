@@ -97,7 +97,7 @@ class GraphMarian(tf.Module):
 
     def detokenize(self, tokens):
         """Return the texts `(B,)` of ragged token ids."""
-        joined = tf.strings.reduce_join(tf.gather(self.shown, tokens), axis=-1)
+        joined = self.pieces.detokenize(tf.gather(self.shown, tokens))
         return tf.strings.strip(tf.strings.regex_replace(joined, SPACE, " "))
 
 

@@ -156,7 +156,8 @@ def _fill(folder: Path, handle: str, fetch: Fetch):
             ) from None
 
     get(METADATA_FILE)
-    if not (folder / METADATA_FILE).is_file():
+    metadata = folder / METADATA_FILE
+    if not (metadata.is_file() and read_object(metadata).get("files")):  # OPUS-MT's own lists none
         get(CONFIG_FILE)
     if is_marian(folder):
         weights = "model.safetensors"

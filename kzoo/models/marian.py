@@ -74,10 +74,10 @@ def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translato
         raise UserError(f"{folder}: {CONFIG_FILE} lacks {key}") from None
     options = folder / "tokenizer_config.json"
     options = read_object(options) if options.is_file() else {}
-    vocabularies = [read_object(folder / "vocab.json")]
+    vocabularies = ["vocab.json"]
     if settings["target_vocabulary_size"] is not None:
-        vocabularies.append(read_object(folder / "target_vocab.json"))
-    orders = [_order(vocabulary, config, folder) for vocabulary in vocabularies]
+        vocabularies.append("target_vocab.json")
+    orders = [_order(folder / vocabulary, config) for vocabulary in vocabularies]
     tensors = read_tensors(folder)
     backbone = TransformerBackbone(**settings)
     _assign(backbone, tensors, orders, config, folder)
@@ -138,15 +138,18 @@ def _settings(config: dict, folder: Path) -> dict:
     }
 
 
-def _order(vocabulary: dict, config: dict, folder: Path) -> tuple[list[int], list[str]]:
-    """Return Marian's ids in kzoo's order, special tokens first, and the other pieces."""
+def _order(path: Path, config: dict) -> tuple[list[int], list[str]]:
+    """Return a vocabulary's ids in kzoo's order, special tokens first, and the other pieces."""
+    vocabulary = read_object(path)
     special = [config.get("pad_token_id"), vocabulary.get("<unk>"), config.get("decoder_start_token_id")]
     special.append(config.get("eos_token_id"))
     pieces = {token: piece for piece, token in vocabulary.items()}
     if len(pieces) < len(vocabulary) or any(token not in pieces for token in special):
-        raise UserError(f"{folder}: vocab.json lacks a special token, or has an id twice")
+        raise UserError(f"{path} lacks a special token, or has an id twice")
     others = [token for token in sorted(pieces) if token not in special]
-    return [*special, *others], [pieces[token] for token in others]
+    # Newer vocabularies also have SentencePiece's own "<s>", which no text contains.
+    names = [f"<unused {token}>" if pieces[token] in SPECIAL.values() else pieces[token] for token in others]
+    return [*special, *others], names
 
 
 def _assign(backbone: TransformerBackbone, tensors: dict, orders: list, config: dict, folder: Path):

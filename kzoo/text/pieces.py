@@ -85,5 +85,6 @@ class MarianPieces:
 
     def detokenize(self, inputs: Iterable[Iterable[int]]) -> list[str]:
         """Return the texts of lists of ids, without special tokens."""
-        texts = ("".join(self.vocabulary[token] for token in row if token not in SPECIAL) for row in inputs)
-        return [text.replace(SPACE, " ").strip() for text in texts]
+        rows = ([self.vocabulary[token] for token in row if token not in SPECIAL] for row in inputs)
+        # SentencePiece also joins bytes, and returns pieces that it does not know unchanged.
+        return [self._processor.decode(row).replace(SPACE, " ").strip() for row in rows]

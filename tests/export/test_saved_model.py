@@ -1,5 +1,6 @@
 """SavedModels against `translate`, loaded by a process that has neither keras nor kzoo."""
 
+import io
 import itertools
 import json
 import struct
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from message_of import message_of
 from PIL import Image
+from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
 from kzoo.decoding import SearchSettings
 from kzoo.export import graph_search
@@ -148,6 +150,21 @@ def test_texts_without_subwords_have_no_language_code():
     assert [bool(tokens) for tokens in found] == [False] * 6 + [True, True, False]
     assert found[7][0] == found[6][0] == pieces.index(">>fra<<")
     assert graph_tokenizer(tokenizer).tokenize(tf.constant(texts)).to_list() == found
+
+
+def test_pieces_of_bytes_become_text():
+    model = io.BytesIO()
+    options = {"vocab_size": 300, "byte_fallback": True, "hard_vocab_limit": False, "minloglevel": 2}
+    SentencePieceTrainer.train(sentence_iterator=iter(ENGLISH * 5), model_writer=model, **options)
+    processor = SentencePieceProcessor(model_proto=model.getvalue())
+    pieces = [processor.id_to_piece(token) for token in range(3, processor.vocab_size())]
+    tokenizer = MarianTokenizer(model.getvalue(), [*SPECIAL.values(), *pieces, "▁Hund", ">>fra<<"])
+    rows = [[*row, 3] for row in tokenizer(["a ☃ man", "☃", "", "two dogs"])]
+    rows += [[len(pieces) + 4, *rows[0]], [len(pieces) + 5]]  # pieces of the other language, codes
+    found = tokenizer.detokenize(rows)
+    assert found == ["a ☃ man", "☃", "", "two dogs", "Hund a ☃ man", ">>fra<<"]
+    graph = graph_tokenizer(tokenizer).detokenize(tf.ragged.constant(rows))
+    assert [text.decode() for text in graph.numpy()] == found
 
 
 def test_texts_of_spaces_have_no_characters():

@@ -30,11 +30,16 @@ BASE = {
 }
 
 
-def subwords(sentences: list[str], size: int) -> bytes:
+def subwords(sentences: list[str], size: int, byte_fallback: bool) -> bytes:
     """Return a SentencePiece model with the special tokens where OPUS-MT's have them."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(sentences), model_writer=model, vocab_size=size, minloglevel=2, num_threads=1
+        sentence_iterator=iter(sentences),
+        model_writer=model,
+        vocab_size=size,
+        byte_fallback=byte_fallback,
+        minloglevel=2,
+        num_threads=1,
     )
     return model.getvalue()
 
@@ -51,6 +56,7 @@ def make(
     separate: bool = False,
     size: int = 120,
     extra: int = 0,
+    byte_fallback: bool = False,
     **sizes,
 ) -> Path:
     """Write a repository with random weights: English to German, or to the languages of target tokens.
@@ -59,7 +65,10 @@ def make(
     """
     folder.mkdir(parents=True, exist_ok=True)
     english, german = open_corpus("scenes").pairs("train", "en", "de")
-    models = {"source": subwords(english, size), "target": subwords(german, size - 10)}
+    models = {
+        "source": subwords(english, size, byte_fallback),
+        "target": subwords(german, size - 10, byte_fallback),
+    }
     for side, model in models.items():
         (folder / f"{side}.spm").write_bytes(model)
     sides = [pieces(models["source"]), pieces(models["target"])]

@@ -122,6 +122,7 @@ def test_it_is_loaded_saved_and_loaded_again(tmp_path):
 
 def test_it_is_fetched_by_its_handle(tmp_path, monkeypatch):
     folder, fetched = repositories.make(tmp_path / "opus-mt-en-de"), []
+    (folder / "metadata.json").write_text('{"hf_name": "eng-deu"}')  # models of the Tatoeba Challenge have it
 
     def snapshot_download(repository, *, revision, allow_patterns, local_dir):
         for path in folder.iterdir():
@@ -142,6 +143,29 @@ def test_it_is_fetched_by_its_handle(tmp_path, monkeypatch):
     texts = ["A dog runs.", "Two men sing."]
     assert load("hf://Helsinki-NLP/opus-mt-en-de").translate(texts) == load(folder).translate(texts)
     assert fetched == []  # it is in the cache
+
+
+def test_a_vocabulary_may_have_sentencepiece_s_start_symbol(repository, tmp_path):
+    folder = shutil.copytree(repository, tmp_path / "opus-mt-en-de")
+    numbers = json.loads((folder / "vocab.json").read_text())
+    piece = next(piece for piece, number in numbers.items() if number == 50)
+    numbers["<s>"] = numbers.pop(piece)
+    (folder / "vocab.json").write_text(json.dumps(numbers))
+    translator, before = load(folder), load(repository)
+    for ours, theirs in zip(translator.get_weights(), before.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    changes = zip(translator.source_tokenizer.vocabulary, before.source_tokenizer.vocabulary, strict=True)
+    assert [theirs for ours, theirs in changes if ours != theirs] == [piece]
+
+
+def test_bytes_are_joined_as_transformers_does(tmp_path):
+    folder = repositories.make(tmp_path / "opus-mt-en-de", size=400, byte_fallback=True)
+    texts = ["Zwei Männer – ☃ singen!", "", "☃", " é ☃☃"]
+    tokenizer, theirs = load(folder).target_tokenizer, repositories.tokenizer(folder)
+    rows = tokenizer(texts)
+    assert tokenizer.detokenize(rows) == [text.strip() for text in texts]
+    ids = [theirs.convert_tokens_to_ids([tokenizer.id_to_token(token) for token in row]) for row in rows]
+    assert tokenizer.detokenize(rows) == [theirs.decode(row) for row in ids]
 
 
 def test_the_engine_has_its_scores(tmp_path):
@@ -226,7 +250,7 @@ def test_punctuation_is_normalized_as_moses_does(tmp_path):
         (lambda folder: (folder / "source.spm").write_bytes(b"x" * 50), "source.spm is damaged"),
         (lambda folder: (folder / "target.spm").write_bytes(b""), "target.spm is damaged"),
         (lambda folder: (folder / "vocab.json").write_text("{"), "vocab.json"),
-        (lambda folder: (folder / "vocab.json").write_text('{"</s>": 0, "<unk>": 1}'), "special token"),
+        (lambda folder: (folder / "vocab.json").write_text('{"</s>": 0}'), "vocab.json lacks a special"),
         (lambda folder: (folder / "model.safetensors").unlink(), "pytorch_model.bin"),
         (lambda folder: (folder / "model.safetensors").write_bytes(b"x" * 99), "model.safetensors"),
         (lambda folder: changed(folder, d_model=64), "shape"),
