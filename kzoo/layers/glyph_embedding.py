@@ -142,7 +142,7 @@ class GlyphEmbedding(Layer):
         # TensorFlow also after the cast, unless the reshape makes it dense first.
         wide = ops.cast(vectors, keras.backend.result_type(vectors.dtype, "float32"))
         wide = ops.reshape(wide, (-1, self.output_dim))
-        return ops.cast(ops.take(wide, place, axis=0), vectors.dtype), moments
+        return ops.cast(ops.take(wide, place, axis=0), self.compute_dtype), moments
 
     def compute_output_shape(self, ids_shape):
         return (*ids_shape, self.output_dim)

@@ -65,7 +65,7 @@ class MultilingualTranslator(Translator):
             truncate: bool. Cut sentences longer than the model's maximum instead of raising an error.
 
         Returns:
-            `(N, k · D)` or `(N, D)`, float32.
+            `(N, k · D)` or `(N, D)`, float32; zeros for an empty sentence.
 
         Raises:
             UserError: a sentence longer than the model's maximum; an unknown language or pooling; a model
@@ -92,7 +92,8 @@ class MultilingualTranslator(Translator):
         self._number(language)
         tokens = self._tokens(text, self.tokenizers[language])
         _, _, scores = next(self._matrices([tokens], language))
-        return pieces(self.tokenizers[language], tokens), scores[0, :, : len(tokens) + 1]
+        weights = scores[0, :, : len(tokens) + 1].astype("float32")
+        return pieces(self.tokenizers[language], tokens), weights
 
     def _matrices(self, tokens: list[list[int]], language: str):
         """Yield each batch's sentence numbers, M and A; empty sentences are skipped."""

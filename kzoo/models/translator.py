@@ -306,7 +306,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         inputs = {"source": np.array([[*tokens, END]], "int32"), "image": images}
         scores = self.backbone.image_attention(inputs)
         weights = np.stack([ops.convert_to_numpy(layer[0]) for layer in scores])
-        return pieces(self.source_tokenizer, tokens), weights
+        return pieces(self.source_tokenizer, tokens), weights.astype("float32")
 
     def tokenize_source(self, texts: Iterable[str], truncate: bool = False) -> list[list[int]]:
         """Return the token ids of source sentences, without start and end.

@@ -40,6 +40,16 @@ def test_half_precision_does_not_round_ids(random):
     np.testing.assert_allclose(ops.convert_to_numpy(model(ids)).astype("float32"), expected, atol=0.05)
 
 
+def test_the_dtype_is_the_layer_s_own(glyphs):
+    ids = np.array([[5, 7]])
+    for own, encoder in (("mixed_bfloat16", "float32"), ("float32", "mixed_bfloat16")):
+        embedding = GlyphEmbedding(glyphs, GlyphCharEncoder(4, "fc_1", dtype=encoder), dtype=own)
+        found = [embedding(ids), embedding(ids, training=True)]
+        embedding.bake()
+        found.append(embedding(ids))
+        assert {keras.backend.standardize_dtype(x.dtype) for x in found} == {embedding.compute_dtype}
+
+
 def make(glyphs, architecture="cnn_fc_relu", dim=6):
     embedding = GlyphEmbedding(glyphs, GlyphCharEncoder(dim, architecture, dim))
     embedding.build()

@@ -228,5 +228,11 @@ def test_a_multilingual_translator_names_the_rows_of_m(bridge):
 def test_half_precision_gives_float32():
     translator = Translator(TransformerBackbone(12, dtype="mixed_bfloat16", **SIZES), CHARACTERS)
     weights = translator.attention("abd", "hg")[2]
-    assert weights.dtype == np.float32
-    np.testing.assert_allclose(weights.sum(-1), 1, atol=0.02)
+    bridge = AttentionBridgeBackbone([12], dtype="mixed_bfloat16", **BRIDGE)
+    bridged = MultilingualTranslator(bridge, {"en": CHARACTERS}).bridge_attention("abd", "en")[1]
+    picture = TransformerBackbone(12, image_shape=(16, 16, 3), dtype="mixed_bfloat16", **SIZES)
+    image = np.zeros((16, 16, 3), "uint8")
+    seen = Translator(picture, CHARACTERS).image_attention("abd", image)[1]
+    for found in (weights, bridged, seen):
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found.sum(-1), 1, atol=0.02)
