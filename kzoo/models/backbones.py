@@ -31,7 +31,7 @@ class TranslationBackbone(Backbone):
         """
         for name, parameter in inspect.signature(arguments["__class__"].__init__).parameters.items():
             value = arguments[name]
-            if parameter.annotation in (int, int | None) and value is not None:
+            if parameter.annotation is int or (parameter.annotation == int | None and value is not None):
                 check_sizes(name, value)
             elif parameter.annotation in (Sequence[int], Sequence[int] | None) and value is not None:
                 check_sizes(name, list(value))
@@ -165,7 +165,7 @@ def vocabulary_size_of(tokenizer: Tokenizer | None, default: int | None) -> int 
     if not isinstance(tokenizer, Tokenizer):
         raise UserError(
             f"{tokenizer!r:.80} is not a tokenizer: give one of kzoo.text, such as SubwordTokenizer, or give "
-            "vocabulary sizes by name, such as source_vocabulary_size=8000"
+            "vocabulary sizes by name"
         )
     return tokenizer.vocabulary_size()
 

@@ -110,9 +110,11 @@ def write_preset(
 
 
 def check_tokenizers(tokenizers: list):
-    """Raise `UserError` for a missing tokenizer, or for two different ones with the same file."""
+    """Raise `UserError` for a tokenizer that is missing or empty, or for two different ones with one file."""
     if None in tokenizers:
         raise UserError("this model has no tokenizer: build it with one")
+    for tokenizer in tokenizers:
+        tokenizer(["a"])  # an error if it has no vocabulary
 
     def content(tokenizer) -> tuple:
         return type(tokenizer), tokenizer.get_vocabulary(), {**tokenizer.get_config(), "name": None}
@@ -216,7 +218,9 @@ def read_preset(preset: str | os.PathLike, translator: type[keras.Model], **over
     configuration = read_object(folder / CONFIG_FILE)
     check_object(configuration, folder / CONFIG_FILE)
     with _in_one_line(folder, overrides):
-        may_differ = [name for name in OVERRIDES if name in configuration["config"]]
+        config = configuration["config"]
+        fixed = ["max_length"] if config.get("position_encoding") == "learned" else []  # its table's size
+        may_differ = [name for name in OVERRIDES if name in config and name not in fixed]
         for name in overrides:
             if name not in may_differ:
                 raise UserError(
@@ -225,7 +229,7 @@ def read_preset(preset: str | os.PathLike, translator: type[keras.Model], **over
         check_weights(folder, configuration, [folder / name for name in weights if name != SHARDS_FILE])
         by_file = {file: _read_tokenizer(folder, file, listing) for file in files}
         tokenizers = [by_file[file] for file in files]
-        check_vocabularies(folder, configuration["config"], tokenizers)
+        check_vocabularies(folder, config, tokenizers)
         backbone = Backbone.from_preset(str(folder), **overrides)
         if several:
             tokenizers = [dict(zip(settings.pop("languages"), tokenizers, strict=True))]

@@ -322,7 +322,7 @@ HEAD_POSITIONS = {
 SCORE_POSITIONS = {"bias": lambda max_length, **options: RelativePositionBias(**options)}
 
 
-def check_positions(encoding: str, options: dict | None, width: int, num_heads: int):
+def check_positions(encoding: str, options: dict, width: int, num_heads: int):
     """Raise `ValueError` for a position encoding that is unknown or does not fit the sizes."""
     known = (*dict.fromkeys([*ADDED_POSITIONS, *HEAD_POSITIONS, *SCORE_POSITIONS]), "none")
     if encoding not in known:

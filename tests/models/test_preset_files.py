@@ -247,6 +247,14 @@ def test_weights_are_kept_whole_on_request(saved, tmp_path):
         translator.save_to_preset(tmp_path / "preset", dtype="int8")
 
 
+def test_the_table_of_learned_positions_keeps_its_size(tmp_path):
+    tokenizer = SubwordTokenizer(train_subwords(["a man", "a dog"] * 20, 20))
+    pope_tiny(tokenizer, position_encoding="learned", position_options={}, **SMALL).save_to_preset(tmp_path)
+    with pytest.raises(UserError, match="has no argument 'max_length' to change"):
+        load(tmp_path, max_length=8)
+    assert load(tmp_path, dropout=0.2).backbone.max_length == 16
+
+
 def test_a_model_of_half_precision_is_saved_as_one_of_full_precision(saved, preset):
     whole = Translator.from_preset(saved)
     half = Translator.from_preset(saved, dtype="mixed_bfloat16")

@@ -71,6 +71,11 @@ def test_without_positions_the_order_of_source_words_does_not_matter(words):
     np.testing.assert_allclose(numbers(model(words)), numbers(model(turned)), atol=1e-5)
 
 
+def test_a_size_that_has_a_default_cannot_be_none():
+    with pytest.raises(ValueError, match="max_length must be a whole number"):
+        TransformerBackbone(50, **{**SETTINGS, "max_length": None})
+
+
 def test_parameter_counts():
     """Counted by hand from Vaswani et al. 2017, Section 3: attention, feed-forward, norms, embeddings."""
     D, F, N, V = 16, 32, 2, 50
