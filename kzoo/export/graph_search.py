@@ -43,9 +43,9 @@ def in_batches(
     if "prefix" in others:
         begun = tf.math.count_nonzero(others["prefix"], axis=1, dtype=tf.int32)
         counts = tf.where(counts > 0, tf.maximum(counts, begun), 0)
-    results, shorter = empty, 0
+    results, shorter = empty, 1  # those without a token keep `empty`
     for length in lengths:
-        here = (counts >= tf.maximum(shorter, 1)) & (counts < length)
+        here = (counts >= shorter) & (counts < length)
         numbers = tf.cast(tf.where(here)[:, 0], tf.int32)
         results = _length_in_batches(tokens, others, results, numbers, length, make(length))
         shorter = length
