@@ -65,7 +65,8 @@ def whole_file(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a temporary path to write to, and rename it to `path` if the block ends without an error.
 
     Readers never see a partial file. After any failure, even of power, the previous file is intact. Missing
-    folders are created. The new file keeps the permissions of the file that it replaces.
+    folders are created. The new file keeps the permissions of the file that it replaces. What
+    killed processes left is removed after a day.
 
     Raises:
         UserError: it cannot be written, for example because the disk is full.
@@ -75,6 +76,7 @@ def whole_file(path: str | os.PathLike) -> Iterator[Path]:
         yield Path(path)
         return
     with _beside(replaced) as beside:
+        remove_unfinished(replaced.parent, replaced.name, time.time() - DAY)
         yield beside
         to_disk(beside)
         _keep_mode(replaced, beside)

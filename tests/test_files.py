@@ -105,6 +105,15 @@ def test_a_mount_point_is_refused_before_the_work(tmp_path, monkeypatch):
     check_replaceable(tmp_path / "folder", "index.json")
 
 
+def test_what_a_killed_process_left_of_a_file_is_removed(tmp_path):
+    left, younger = tmp_path / ".file.kzoo-01234567", tmp_path / ".file.kzoo-89abcdef"
+    for path in (left, younger):
+        path.touch()
+    os.utime(left, (0, 0))
+    write_json(tmp_path / "file", 1)
+    assert sorted(os.listdir(tmp_path)) == [younger.name, "file"]
+
+
 def test_the_users_own_hidden_files_stay(tmp_path):
     (tmp_path / ".notes.earlier").touch()
     remove_unfinished(tmp_path)

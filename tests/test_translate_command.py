@@ -86,6 +86,20 @@ def test_what_is_stopped_goes_on(upper, n, cut, stop_by):
     assert not part.exists()
 
 
+def test_a_stop_while_the_file_is_packed_leaves_nothing_hidden(upper, monkeypatch):
+    stop = lambda *_: os.kill(os.getpid(), signal.SIGTERM)  # noqa: E731
+    monkeypatch.setattr(translation.shutil, "copyfileobj", stop)
+    earlier = signal.signal(signal.SIGTERM, lambda *_: None)  # not the default, which ends the tests
+    try:
+        stopped = kzoo("-o", "out.xz")
+    finally:
+        signal.signal(signal.SIGTERM, earlier)
+    (part,) = Path().glob("out.xz.*.part")
+    assert stopped.exit_code == 143
+    assert f"stopped after 10 of 10 lines, kept in {part.resolve()}" in stopped.stderr
+    assert sorted(os.listdir()) == ["in.txt", part.name]
+
+
 def test_a_stop_before_the_first_block_keeps_nothing(upper):
     upper.stop_at = "line 1"
     assert kzoo("-o", "out.txt").stderr.rstrip().endswith("stopped after 0 of 10 lines")

@@ -111,20 +111,19 @@ def translate(
     made_of = [search, n_best, truncate, split, source, target, engine_name(translator), prefix]
     files = [*folder.glob(METADATA_FILE), *(image or ()), *([images] if images else ())] if output else []
     made_of = repr([[sha256(path) for path in files], sentences, *made_of])
-    with contextlib.nullcontext() if output is None else growing_file(output, made_of) as written:
+    done = 0
+
+    def where() -> str:
+        resumes = done and written and os.path.isfile(written.name)  # a device is not
+        kept = f", kept in {written.name}: the same command resumes" if resumes else ""
+        return f"stopped after {done:,} of {len(sentences):,} lines{kept}"
+
+    growing = contextlib.nullcontext() if output is None else growing_file(output, made_of)
+    with telling_when_stopped(where), growing as written:  # a stop while the file is packed, too
         done = 0 if written is None else _done(written, n_best)
         lines = max(FEWEST, min(MOST, len(sentences) // 8))
         count = int((whole.text_of >= done).sum())
-
-        def where() -> str:
-            resumes = done and written and written.readable()  # a device is not
-            kept = f", kept in {written.name}: the same command resumes" if resumes else ""
-            return f"stopped after {done:,} of {len(sentences):,} lines{kept}"
-
-        with (
-            telling_when_stopped(where),
-            progress_bar("translating", count, shown=file is not None) as advance,
-        ):
+        with progress_bar("translating", count, shown=file is not None) as advance:
             while done < len(sentences):
                 block = slice(done, done + lines)
                 try:
