@@ -43,7 +43,7 @@ class CTranslate2Copy:
     def of(self, translator: keras.Model) -> CTranslate2Translator:
         """Return the copy of a translator; `why_not` must return `None` for it."""
         tokenizers = translator.source_tokenizer, translator.target_tokenizer
-        contents = [(each.proto, each.get_vocabulary(), each.get_config()) for each in tokenizers]
+        contents = [(each.proto, each.get_vocabulary()) for each in tokenizers]
         made_of = weights_digest(translator.backbone), tokenizers, contents
         with self._lock:
             if made_of != self._made_of:

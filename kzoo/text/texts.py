@@ -169,10 +169,11 @@ class SplitTexts:
                 stacklevel=1,
             )
         self._parts = list(map(split_sentences, texts, languages)) if split else [[text] for text in texts]
-        self.sentences = []
+        self.sentences, self._targets = [], []  # the languages that the texts begin with
         for parts in self._parts:
             first, *others = [part.strip() for part in parts] if split else parts
             code = TARGET_CODE.match(first)[0] if codes else ""
+            self._targets.append(code[2:-2])
             self.sentences += [first, *(code + sentence for sentence in others)]
         self.text_of = np.repeat(np.arange(len(texts)), list(map(len, self._parts)))
 
@@ -197,12 +198,13 @@ class SplitTexts:
 
         Args:
             found: the hypotheses of each of `sentences`, best first.
-            languages: the language of each text's translation; some have no spaces between sentences.
+            languages: the language of each text's translation, unless the text begins with it; some have no
+                spaces between sentences.
         """
         rows = iter(found)
         return [
-            _joined(parts, list(itertools.islice(rows, len(parts))), language)
-            for parts, language in zip(self._parts, languages, strict=True)
+            _joined(parts, list(itertools.islice(rows, len(parts))), target or language)
+            for parts, target, language in zip(self._parts, self._targets, languages, strict=True)
         ]
 
 

@@ -206,6 +206,9 @@ def test_the_target_language_is_chosen(tmp_path):
     with pytest.raises(UserError, match="fra, deu, not 'fr'"):
         translator.target_language = "fr"
     assert translator.target_language == "deu"
+    copy = translator._copy.of(translator)
+    translator.target_language = "fra"
+    assert translator._copy.of(translator) is copy  # the weights are not converted again
 
 
 @pytest.mark.parametrize("name", ["my_model", "opus-de", "opus-mt-deu_eng_fra_spa-mul"])

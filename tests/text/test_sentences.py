@@ -2,7 +2,7 @@
 
 import pytest
 
-from kzoo.text.texts import SplitTexts, split_sentences
+from kzoo.text.texts import Hypothesis, SplitTexts, split_sentences
 
 TEXTS = {
     "en": "Mr. Smith met Ms. Jones at 5 p.m. in the U.S. Capitol. | He paid $3.50!",
@@ -42,6 +42,13 @@ def test_a_target_language_before_a_text_is_before_each_sentence():
     split = SplitTexts(texts, ["en", "en"], True, codes=True)
     assert split.sentences == [">>fra<< A dog.", ">>fra<<It runs.", "A dog.", "It runs."]
     assert SplitTexts(texts, ["en", "en"], True).sentences[1] == "It runs."  # where it is just text
+
+
+def test_translations_are_joined_as_in_the_language_that_a_text_names():
+    split = SplitTexts([">>cmn_Hans<< A dog. It runs.", "A dog. It runs."], ["en", "en"], True, codes=True)
+    found = [[Hypothesis(text, -1.0)] for text in ("狗。", "它跑。", "Un chien.", "Il court.")]
+    joined = split.join(found, ["mul", "mul"])
+    assert [best.text for (best,) in joined] == ["狗。它跑。", "Un chien. Il court."]
 
 
 @pytest.mark.parametrize(("language", "several"), [("en", 0), ("de", 2), ("fr", 0), ("cs", 0)])
