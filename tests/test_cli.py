@@ -84,6 +84,8 @@ REFUSED = [
     (f"evaluate {PRESET} --length-penalty nan", "length_penalty must be a finite number"),
     (f"export {PRESET} x --length-penalty nan", "length_penalty must be a finite number"),
     (f"serve {PRESET} --port 0 --length-penalty nan", "length_penalty must be a finite number"),
+    (f"serve {PRESET} --port 0 --name a/b", "a model's name (--name)"),
+    (f"serve {PRESET} --port 0 --allow-host übersetzer.example", "'übersetzer.example'"),
 ]
 
 
@@ -94,6 +96,13 @@ def test_user_errors_are_one_line_before_the_model_is_loaded(command, message, m
     assert status == 1
     assert message in error
     assert "\n" not in error.strip()
+
+
+@pytest.mark.parametrize("seconds", ["inf", "nan", "1e13"])
+def test_a_wait_without_end_is_refused(seconds, monkeypatch):
+    monkeypatch.setattr("kzoo.cli.serving.open_translator", lambda *_: pytest.fail("too late"))
+    result = CliRunner().invoke(cli.app, ["serve", PRESET, "--port", "0", "--max-wait", seconds])
+    assert result.exit_code == 2
 
 
 def test_a_corpus_without_the_preset_s_languages_is_refused(monkeypatch, capsys):

@@ -62,7 +62,8 @@ def serve(
         int, typer.Option(min=1, max=64, help="Maximum sentences per batch; 1: no batching.")
     ] = 16,
     max_wait: Annotated[
-        float, typer.Option(min=0, help="Maximum milliseconds that a sentence waits for others.")
+        float,
+        typer.Option(min=0, max=3_600_000, help="Maximum milliseconds that a sentence waits for others."),
     ] = 0.0,
     allow_host: Annotated[
         list[str] | None,
@@ -74,14 +75,18 @@ def serve(
     """Serve a preset with TensorFlow Serving's REST interface and a page to try it."""
     from kzoo.engine import engine_name
     from kzoo.presets.shelf import locate, preset_name
-    from kzoo.serve.startup import end_on_sigterm, reserved
+    from kzoo.serve.startup import check_model_name, end_on_sigterm, reserved
 
     end_on_sigterm()  # also while the model loads
     for allowed in allow_host or ():
-        if not re.fullmatch(r"[\w.-]+", allowed):
-            raise UserError(f"--allow-host takes a host's name, such as translate.example, not {allowed!r}")
+        if not re.fullmatch(r"[\w.-]+", allowed, re.ASCII):  # browsers send other letters as xn--…
+            raise UserError(
+                "--allow-host takes a host's name in ASCII, such as translate.example or "
+                f"xn--bcher-kva.example, not {allowed!r}"
+            )
     folder = locate(preset)
     name = name or preset_name(preset, folder)
+    check_model_name(name)
     search = chosen_search(folder, beam_size, length_penalty, gnmt, max_length)
     with reserved(host, port) as listening:
         translator = open_translator(folder, search, engine, compute_type)
@@ -91,5 +96,6 @@ def serve(
         served = Served(translator, name, version, max_batch=max_batch, max_wait=max_wait, folder=folder)
         shown = f"[{host}]" if ":" in host else host
         address, how = f"http://{shown}:{listening.getsockname()[1]}/", f"{engine_name(translator)}, {search}"
+        listening.listen()  # so that clients that read the line can connect
         print(f"{name}: {address}, {how}, Ctrl-C stops it", flush=True)
         serve_forever(served, listening, allow_host or ())

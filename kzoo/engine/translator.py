@@ -172,17 +172,18 @@ class CTranslate2Translator(TwoLanguages):
 
 
 def search_arguments(search: SearchSettings) -> dict:
-    """Return CTranslate2's `translate_batch` arguments for a search that `why_not_searched` accepts."""
-    arguments = {
+    """Return CTranslate2's `translate_batch` arguments for a search that `why_not_searched` accepts.
+
+    It has a `max_length`.
+    """
+    return {
         "beam_size": search.beam_size,
         "length_penalty": search.length_penalty.alpha,
         # CTranslate2 counts lengths without the end symbol.
         "min_decoding_length": max(search.min_length - 1, 0),  # CTranslate2's default is 1
+        "max_decoding_length": max(search.max_length - 1, 1),
         "no_repeat_ngram_size": search.no_repeat_ngram,
     }
-    if search.max_length is not None:
-        arguments["max_decoding_length"] = max(search.max_length - 1, 1)
-    return arguments
 
 
 def _subwords(model: Path, side: str) -> Subwords | MarianPieces:

@@ -24,6 +24,8 @@ from kzoo.serve.served import BROKEN, Served
 
 # Maximum elements of a request's JSON: 256 sentences with 800 commas each.
 ELEMENTS = 200_000
+# Probes and Prometheus send the machine's address as Host. The answers are of no use to another site.
+BY_ADDRESS = ("/healthz", "/readyz", "/metrics")
 
 
 def create_app(served: Served, hosts: Collection[str] | None = None) -> Starlette:
@@ -114,7 +116,8 @@ class RefuseOtherPages:
         self._hosts = None if hosts is None else {host_name(host) for host in hosts}
 
     async def __call__(self, scope, receive, send):
-        reason = self._reason(scope["method"], dict(scope["headers"])) if scope["type"] == "http" else None
+        checked = scope["type"] == "http" and scope["path"] not in BY_ADDRESS
+        reason = self._reason(scope["method"], dict(scope["headers"])) if checked else None
         if reason is None:
             await self.app(scope, receive, send)
         else:
@@ -128,7 +131,8 @@ class RefuseOtherPages:
                 return f"Host {host[:80]!r} is not this server's name; --allow-host NAME allows a proxy's"
             site = origin.partition("://")[2]
             if origin and site != host and host_name(site) not in self._hosts:
-                return f"the request is from another site's page: Origin {origin[:80]!r}, Host {host[:80]!r}"
+                sent = f"Origin {origin[:80]!r}, Host {host[:80]!r}"
+                return f"the request is from another site's page: {sent}; --allow-host NAME allows a proxy's"
         if method not in ("GET", "HEAD") and headers.get(b"sec-fetch-site") == b"cross-site":
             return "the request is from another site's page; only this server's page may send it"
         return None

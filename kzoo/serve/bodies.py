@@ -140,7 +140,8 @@ class BoundedBody:
         except asyncio.CancelledError:  # the server stops
             raise HTTPException(503, STOPPING) from None
         except TimeoutError:
-            raise HTTPException(408, f"the body did not arrive within {seconds:g} seconds") from None
+            reason = f"the body came too slowly: {seconds:g} s behind {SLOWEST // 1000:g} kB/s"
+            raise HTTPException(408, reason) from None
 
     def _check_size(self, size: int):
         if size > self.limits.body:

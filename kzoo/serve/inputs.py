@@ -37,8 +37,9 @@ class Limits:
         sentences: int. Maximum sentences per request.
         body: int. Maximum bytes of a request's body.
         bodies: int. Maximum bytes of all bodies that the server holds; requests beyond that get 503.
-        read_seconds: float. Seconds to send the body; each 100 kB adds 1 s.
-        queue: int. Maximum waiting sentences of all requests; requests beyond that get 503.
+        read_seconds: float. Seconds that a body may fall behind 100 kB/s.
+        queue: int. Maximum waiting sentences of all requests; requests beyond that get 503. A request of more
+            than 16 sentences may fill three quarters, so set at least 4/3 of `sentences`.
     """
 
     characters: int = 5_000

@@ -11,6 +11,9 @@ import numpy as np
 
 from kzoo.decoding import SearchSettings
 from kzoo.decoding.search_settings import LENGTHS, padded_length
+from kzoo.engine import why_not_searched
+from kzoo.errors import UserError
+from kzoo.hub.integrity import read_listing
 from kzoo.text.texts import Hypothesis
 from kzoo.text.vocabulary import UNKNOWN
 
@@ -100,7 +103,10 @@ class EngineSearch:
     """
 
     def __init__(self, translator: "CTranslate2Translator", settings: SearchSettings, max_batch: int):
+        if reason := why_not_searched(settings):
+            raise UserError(reason)
         self.translator, self._settings, self._max_batch = translator, settings, max_batch
+        self._listing = read_listing(translator.folder)
         self.threads = max(translator.threads, 2)  # so that Keras loads in a thread of its own
         self.max_length, self.length = translator.max_length, translator.together
 
@@ -128,4 +134,7 @@ class EngineSearch:
         """Keras's search of the same preset; used only in the thread of slow batches."""
         from kzoo.presets.shelf import load
 
+        # Both engines must have the same model; the folder may have been trained on or replaced.
+        if read_listing(self.translator.folder) != self._listing:
+            raise UserError("the preset has changed since the server was started: restart the server")
         return KerasSearch(load(str(self.translator.folder)), self._settings, self._max_batch)

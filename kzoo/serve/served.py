@@ -17,6 +17,7 @@ from kzoo.serve.batching import Batcher
 from kzoo.serve.inputs import Direction, Limits, decoded_images, read_tokens
 from kzoo.serve.metrics import Metrics
 from kzoo.serve.searches import EngineSearch, KerasSearch
+from kzoo.serve.startup import check_model_name
 from kzoo.text.texts import Hypothesis, SplitTexts, tokenize_prefixes
 
 if TYPE_CHECKING:  # Keras is not imported for CTranslate2
@@ -71,7 +72,8 @@ class Served:
         batcher: runs the model.
 
     Raises:
-        UserError: the name cannot be part of a URL.
+        UserError: the name cannot be part of a URL; `max_wait` is over an hour; CTranslate2 does not support
+            the search.
     """
 
     def __init__(
@@ -84,8 +86,9 @@ class Served:
         limits: Limits | None = None,
         folder: Path | None = None,
     ):
-        if not name or set(name) & set("/:?#{}"):
-            raise UserError(f"a model's name must not be empty or contain one of / : ? # {{ }}: {name!r}")
+        check_model_name(name)
+        if not 0 <= max_wait <= 3_600_000:  # threads cannot wait for ever
+            raise UserError(f"max_wait must be from 0 to 3,600,000 milliseconds, not {max_wait}")
         self.translator, self.name, self.version, self.folder = translator, name, version, folder
         self.settings, self.limits = translator.search, limits or Limits()
         self.engine = engine_name(translator)

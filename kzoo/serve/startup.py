@@ -42,6 +42,14 @@ def reserved(host: str, port: int) -> Iterator[socket.socket]:
         yield bound
 
 
+def check_model_name(name: str):
+    """Raise `UserError` for a model's name that cannot be part of a URL."""
+    if not name or set(name) & set("/:?#{}"):
+        raise UserError(
+            f"a model's name (--name) must not be empty or contain one of / : ? # {{ }}, not {name!r}"
+        )
+
+
 def end_on_sigterm():
     """Let SIGTERM end this process with status 0. By default, a container's first process ignores it."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

@@ -198,7 +198,7 @@ def test_work_ends_when_the_client_has_gone_or_the_server_does_not_wait(messages
 def test_a_slow_client_is_told():
     status, content, headers, got = ask([b"..."], seconds=0.05)
     assert (status, got) == (408, [])
-    assert "0.05 seconds" in content["error"]
+    assert "0.05 s behind" in content["error"]
     assert headers[b"connection"] == b"close"
 
 

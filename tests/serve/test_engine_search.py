@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -11,9 +12,12 @@ import httpx
 import numpy as np
 import pytest
 
+from kzoo.decoding import GNMT
 from kzoo.engine.translator import CTranslate2Translator
-from kzoo.hub import locate
+from kzoo.errors import UserError
+from kzoo.hub import locate, seal
 from kzoo.serve import Limits, Served, create_app
+from kzoo.serve.searches import EngineSearch
 
 pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
 PRESET = "pope_small_multi30k_en_de"
@@ -135,6 +139,24 @@ def test_keras_gives_prefixed_translations_and_attention(shelved):
     expected = keras.attention(TEXTS[0], page.json()["hypotheses"][0]["text"])[2]
     np.testing.assert_allclose(drawn["weights"], expected, atol=1e-3)
     assert seen[0]["hypotheses"] == page.json()["hypotheses"]
+
+
+@pytest.mark.parametrize("search", [{"length_penalty": GNMT(0.6)}, {"max_length": 1}])
+def test_a_search_that_ctranslate2_lacks_is_refused(search):
+    translator = CTranslate2Translator(locate(PRESET))
+    translator.search = translator.search.changed(**search)
+    with pytest.raises(UserError, match="CTranslate2"):
+        Served(translator, "m")
+
+
+def test_both_engines_have_the_same_model(tmp_path):
+    folder = shutil.copytree(locate(PRESET), tmp_path / "preset")
+    translator = CTranslate2Translator(folder)
+    search = EngineSearch(translator, translator.search, 1)
+    (folder / "notes.txt").write_text("trained further")
+    seal(folder)
+    with pytest.raises(UserError, match="restart"):
+        search.keras  # noqa: B018
 
 
 def test_the_command_imports_no_deep_learning():

@@ -8,7 +8,7 @@ import pytest
 from kzoo.serve.app import RefuseOtherPages
 
 
-def ask(hosts, method="GET", **headers):
+def ask(hosts, method="GET", path="/", **headers):
     """Return the status, and the error if there is one, of a request with headers, `_` for `-` in them."""
     sent = []
 
@@ -22,7 +22,7 @@ def ask(hosts, method="GET", **headers):
         sent.append(message)
 
     given = [(key.replace("_", "-").encode(), value.encode()) for key, value in headers.items()]
-    scope = {"type": "http", "method": method, "headers": given}
+    scope = {"type": "http", "method": method, "path": path, "headers": given}
     asyncio.run(RefuseOtherPages(app, hosts)(scope, receive, send))
     return sent[0]["status"], json.loads(sent[1]["body"])["error"] if len(sent) > 1 else None
 
@@ -53,7 +53,7 @@ def test_other_names_are_refused_where_names_are_known(host):
 def test_an_origin_that_differs_is_refused(origin):
     for method in ("GET", "POST"):
         status, error = ask((), method, host="localhost:8501", origin=origin)
-        assert (status, repr(origin) in error) == (403, True)
+        assert (status, repr(origin) in error, "--allow-host NAME" in error) == (403, True, True)
     assert ask(None, "POST", host="localhost:8501", origin=origin)[0] == 200
 
 
@@ -62,6 +62,11 @@ def test_a_proxy_on_the_machine_may_keep_the_host_s_name_or_not():
     for host in ("translate.example", "127.0.0.1:8501"):
         assert ask(hosts, "POST", host=host, origin="https://translate.example")[0] == 200
         assert ask(hosts, "POST", host=host, origin="https://evil.example")[0] == 403
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
+def test_probes_may_ask_by_address(path):
+    assert ask(("translate.example",), path=path, host="10.1.2.3:8501")[0] == 200
 
 
 def test_programs_that_send_no_names_are_let_in():

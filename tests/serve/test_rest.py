@@ -231,6 +231,12 @@ def test_a_split_text_has_its_limits_and_its_picture(translator, reader_of_pictu
     assert found[0] == " ".join(reader_of_pictures.translate(["a man walks.", "dogs."], **apart))
 
 
+@pytest.mark.parametrize("options", [{"max_wait": float("nan")}, {"max_wait": 1e13}, {"name": "a/b"}])
+def test_what_a_server_cannot_be_is_refused(translator, options):
+    with pytest.raises(UserError, match=next(iter(options))):
+        Served(translator, **{"name": "tiny"} | options)
+
+
 def test_concurrent_requests_share_a_batch_and_a_bad_one_fails_alone(translator):
     """Eight sentences fill a batch, which nothing else would start in this time."""
     model = served(translator, max_batch=8, max_wait=600_000)
