@@ -44,6 +44,7 @@ class LinearChainCRF(Layer):
     def __init__(self, num_tags: int, **kwargs):
         # Computed in float32: above 2,048, half precision cannot represent differences of 1.
         super().__init__(autocast=False, **kwargs)
+        self.supports_jit = keras.backend.backend() != "tensorflow"  # whose XLA cannot differentiate `scan`
         if num_tags < 1:
             raise ValueError(f"num_tags must be at least 1, not {num_tags}")
         self.num_tags = num_tags

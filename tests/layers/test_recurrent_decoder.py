@@ -134,12 +134,7 @@ class FromMean(RecurrentDecoder):
         return super().call(inputs, memory, [(mean, mean)] * len(self.units))
 
 
-def test_behaves_as_a_layer(random, tmp_path, monkeypatch):
-    """Without XLA on TensorFlow, where it does not differentiate a scan."""
-    compiled, xla = keras.Model.compile, keras.backend.backend() == "jax"
-    monkeypatch.setattr(
-        keras.Model, "compile", lambda model, **others: compiled(model, **{**others, "jit_compile": xla})
-    )
+def test_behaves_as_a_layer(random, tmp_path):
     target, memory = (random.normal(size=(2, n, 4)).astype("float32") for n in (6, 3))
     check_layer(FromMean((4, 4)), {"inputs": target, "memory": memory}, tmp_path)
 
