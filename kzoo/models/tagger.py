@@ -169,6 +169,10 @@ class CharacterTagger(keras.Model):
                 results[i] = tags_to_segments(texts[i], names)
         return results
 
+    def compile_from_config(self, config):
+        # A file has Keras's choice for the backend and the devices that saved it.
+        super().compile_from_config({**config, "jit_compile": "auto"})
+
     def get_config(self):
         return {
             **super().get_config(),

@@ -363,8 +363,12 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
     def _resolve_auto_jit_compile(self):
         # `compile` calls this if `jit_compile` is not given. By default Keras would not use XLA on a CPU,
         # where it is faster, but would use it on a GPU for switches between languages, which XLA cannot
-        # compile. Do not pass `jit_compile` instead: it is saved in files, which another backend may load.
+        # compile.
         return uses_xla(self.backbone)
+
+    def compile_from_config(self, config):
+        # A file has the choice for the backend and the devices that saved it.
+        super().compile_from_config({**config, "jit_compile": "auto"})
 
     def get_config(self):
         # The backbone's own configuration does not say which of its layers are frozen.

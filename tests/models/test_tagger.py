@@ -194,6 +194,16 @@ def test_a_saved_tagger_is_the_same(random, tmp_path):
     assert loaded.tag(["abf"]) == tagger.tag(["abf"])
 
 
+def test_a_loaded_tagger_is_compiled_as_a_new_one(tmp_path):
+    """Whatever the backend was that saved it."""
+    tagger = make()
+    tagger.compile("sgd")
+    new = tagger.jit_compile
+    tagger.compile("sgd", jit_compile=not new)
+    tagger.save(tmp_path / "tagger.keras")
+    assert keras.saving.load_model(tmp_path / "tagger.keras").jit_compile is new
+
+
 def test_a_summary_has_all_its_weights(random):
     lines, tagger = [], make(glyph_embedding(random))
     tagger.summary(print_fn=lines.append)

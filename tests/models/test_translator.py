@@ -216,6 +216,19 @@ def test_saved_and_loaded(trained, tmp_path):
     assert keras.saving.load_model(tmp_path / "translator.keras").translate(SENTENCES) == expected
 
 
+@pytest.mark.parametrize("saved", [True, False])
+def test_a_file_does_not_say_whether_xla_compiles(trained, saved, tmp_path, monkeypatch):
+    """Its backend may be another than the one that loads it."""
+    backbone, backends = type(trained.backbone), {True: (keras.backend.backend(),), False: ()}
+    translator = pope_tiny(trained.source_tokenizer, **SMALL)
+    monkeypatch.setattr(backbone, "xla_backends", backends[saved])
+    translator.compile("adam", translator.loss)
+    assert translator.jit_compile is saved
+    translator.save(tmp_path / "translator.keras")
+    monkeypatch.setattr(backbone, "xla_backends", backends[not saved])
+    assert keras.saving.load_model(tmp_path / "translator.keras").jit_compile is not saved
+
+
 def test_a_preset_holds_float16_weights_tokenizers_and_languages(trained, tmp_path):
     trained.save_to_preset(tmp_path / "preset")
     loaded = load(tmp_path / "preset")
