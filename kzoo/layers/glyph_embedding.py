@@ -80,8 +80,9 @@ class GlyphEmbedding(Layer):
 
     def call(self, ids, training: bool | None = None):
         flat = ops.reshape(ops.cast(ids, "int32"), (-1,))  # Keras may have cast them to float
-        if self.encoder.learns(training):
+        if training and any(weight.trainable for weight in self.encoder.weights):  # LoRA, too
             self.baked.assign(False)
+        if self.encoder.learns(training):
             vectors, moments = self._encode(flat, learning=True)
             self.encoder.update_moments(moments)
         else:

@@ -156,6 +156,23 @@ def test_a_fixed_encoder_serves_its_table_in_training(glyphs):
     assert int(ops.convert_to_numpy(embedding.baked)) == 1
 
 
+def test_a_fixed_encoder_with_lora_learns_after_its_table_was_used(glyphs, random):
+    ids = keras.Input((None,), dtype="int32")
+    embedding = make(glyphs)
+    model = keras.Model(ids, embedding(ids))
+    embedding.trainable = False  # as keras-hub's `enable_lora` does it
+    embedding.encoder.output_map.trainable = True
+    embedding.encoder.output_map.enable_lora(2)
+    model.compile(keras.optimizers.SGD(0.1), "mse", jit_compile=keras.backend.backend() != "torch")
+    table = ops.convert_to_numpy(embedding.bake())
+    for _ in range(2):  # at first one of the two factors is zero
+        model.train_on_batch(VARIED, random.normal(size=(3, 10, 6)))
+    trained = model.predict_on_batch(VARIED)
+    assert np.abs(trained - table[VARIED]).max() > 1e-3
+    expected = ops.convert_to_numpy(embedding.encoder(glyphs[VARIED]))
+    np.testing.assert_allclose(trained, expected, atol=1e-5)
+
+
 def test_a_configuration_and_weights_make_it_again(glyphs):
     embedding = make(glyphs)
     again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(embedding))
