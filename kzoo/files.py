@@ -284,7 +284,7 @@ def to_disk(path: Path):
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # of a file system that cannot flush folders, such as VirtualBox's
+        if path.is_file() or error.errno != errno.EINVAL:  # some file systems cannot flush folders
             raise
     finally:
         os.close(descriptor)

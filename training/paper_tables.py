@@ -32,7 +32,7 @@ def data_folder(name: str) -> Path:
         UserError: KZOO_DATA is not set, or has no such folder.
     """
     given = os.environ.get("KZOO_DATA", "")
-    folder = Path(given).expanduser() / name
+    folder = Path(os.path.expanduser(given)) / name
     if not given or not folder.is_dir():
         raise UserError(f"KZOO_DATA is {given!r}: set KZOO_DATA to a folder that holds {name}/")
     return folder

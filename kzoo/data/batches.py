@@ -57,7 +57,7 @@ class Batches(BatchesByEpoch):
         tokens: int. Maximum tokens per batch on either side, padding included.
         num_shapes: int. Maximum number of shapes.
         seed: int. Fixes the order of every epoch.
-        shuffle: bool. `False`: shortest first in every epoch, but the second batch has another shape.
+        shuffle: bool. `False`: shortest first in every epoch, except that the first two batches differ.
         max_length: int. Maximum sentence length, with its start or end symbol. `None`: any.
         shapes: the batches' (rows, length), shortest first; chosen automatically by default.
         images: `(N, …)`. One image per pair, such as features on disk. `None`: text only.

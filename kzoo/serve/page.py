@@ -177,7 +177,7 @@ async def attention(served: Served, *asked) -> list[dict]:
                 return await served.batcher.run(drawn_attention, translator, *asked)
     except TimeoutError:
         pass
-    except Busy as error:
+    except (Busy, UserError) as error:
         reason = str(error)
     except Exception:
         log.exception("the attention of a translation cannot be computed")

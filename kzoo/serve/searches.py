@@ -106,7 +106,6 @@ class EngineSearch:
         if reason := why_not_searched(settings):
             raise UserError(reason)
         self.translator, self._settings, self._max_batch = translator, settings, max_batch
-        self._listing = read_listing(translator.folder)
         self.threads = max(translator.threads, 2)  # so that Keras loads in a thread of its own
         self.max_length, self.length = translator.max_length, translator.together
 
@@ -135,6 +134,6 @@ class EngineSearch:
         from kzoo.presets.shelf import load
 
         # Both engines must have the same model; the folder may have been trained on or replaced.
-        if read_listing(self.translator.folder) != self._listing:
+        if read_listing(self.translator.folder) != self.translator.listing:
             raise UserError("the preset has changed since the server was started: restart the server")
         return KerasSearch(load(str(self.translator.folder)), self._settings, self._max_batch)

@@ -36,10 +36,10 @@ class Preemption(keras.callbacks.Callback):
     def listening(self) -> Iterator[None]:
         """Handle signals during the block. Does nothing outside the main thread."""
         main = threading.current_thread() is threading.main_thread()
-        signals = (signal.SIGTERM, signal.SIGINT) if main else ()
-        # Background jobs of a script ignore Ctrl-C.
-        heard = [number for number in signals if signal.getsignal(number) != signal.SIG_IGN]
-        earlier = {number: signal.signal(number, self._receive) for number in heard}
+        signals = [signal.SIGTERM] if main else []
+        if main and signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # background jobs of scripts ignore it
+            signals.append(signal.SIGINT)
+        earlier = {number: signal.signal(number, self._receive) for number in signals}
         try:
             yield
         except StopRequested:

@@ -77,6 +77,7 @@ def evaluate_embeddings(
     >>> print(senteval_table({"bridge": scores}))
     """
     tasks = senteval_tasks() if tasks is None else tasks
+    # Reads the examples first, which refuses unknown tasks.
     embedded = ((task, _embedded(embed, senteval_examples(task))) for task in tasks)
     return [TaskScores(task, _PROTOCOLS[task](splits, list(seeds))) for task, splits in embedded]
 
