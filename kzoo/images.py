@@ -58,7 +58,8 @@ def image_rows(
         images = np.stack([_image(image, number, shape) for number, image in enumerate(images, 1)])
     if tuple(images.shape[1:]) != tuple(shape):
         raise UserError(
-            f"{where}the images have the shape {tuple(images.shape[1:])}, the model reads {tuple(shape)}"
+            f"{where}the images have the shape {tuple(images.shape[1:])}, the model reads {tuple(shape)} "
+            "(its image_shape)"
         )
     _check_finite(images, where)
     if len(shape) == 3 and images.dtype != "uint8":

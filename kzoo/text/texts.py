@@ -276,7 +276,7 @@ def segments_to_tags(segments: Iterable[Segment]) -> tuple[str, list[str]]:
     """Return the characters of tagged words, and their tags: `B-` for a word's first character, else `I-`.
 
     Raises:
-        UserError: a word is empty.
+        UserError: a word is empty or has no tag.
 
     Example:
 
@@ -284,7 +284,10 @@ def segments_to_tags(segments: Iterable[Segment]) -> tuple[str, list[str]]:
     ('学生来', ['B-NOUN', 'I-NOUN', 'B-VERB'])
     """
     characters, tags = [], []
-    for word, tag in segments:
+    for segment in segments:
+        if isinstance(segment, str):  # Python would unpack a word of two characters
+            raise UserError(f"give each word with its tag, such as ('来', 'VERB'), not {segment!r:.80}")
+        word, tag = segment
         if not word:
             raise UserError(f"a word with the tag {tag} is empty")
         characters.append(word)

@@ -52,6 +52,9 @@ def extract_features(
     """
     names, folder = list(dict.fromkeys(names)), Path(folder)
     check_features_path(path, names)
+    for name in [] if replace_corrupt else names:  # hours before its turn comes
+        if not (folder / name).is_file():
+            raise UserError(f"{folder / name}: no such image; --replace-corrupt gives it the mean feature")
     network, prepare = _network(model, weights)
     name, known = LAYERS.get(layer, layer), [each.name for each in network.layers]
     if name not in known:

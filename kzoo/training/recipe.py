@@ -26,6 +26,9 @@ from kzoo.presets.shelf import BUILDERS
 # The zoo's own recipes: in a clone; in an installation.
 FOLDERS = (Path(__file__).parents[2] / "training", Path(__file__).parents[1] / "recipes")
 
+# Mistaken for languages' codes, and the right ones: with `jp`, BLEU would have the wrong tokenizer.
+COUNTRIES = {"cn": "zh", "cz": "cs", "dk": "da", "gr": "el", "jp": "ja", "ua": "uk", "vn": "vi"}
+
 # Keras's and TensorFlow's counters have 32 bits. Limits of batches fit a machine's memory.
 Whole = Annotated[int, Meta(ge=0, le=10**9)]
 Positive = Annotated[int, Meta(ge=1, le=10**9)]
@@ -449,6 +452,8 @@ def _check_together(recipe: Recipe, where: str):
         odd = code in recipe.languages and not re.fullmatch(r"[\w-]+", code, re.ASCII)
         if odd or "/" in code or "\\" in code or code == "..":
             raise UserError(f"{where}: language code {code!r}: use letters, digits and hyphens")
+        if right := COUNTRIES.get(code.lower()):
+            raise UserError(f"{where}: {code!r} is a country's code; the language's is {right!r}")
     if taken := {"dtype", "name"} & recipe.model.keys():
         raise UserError(
             f"{where}: model cannot set {', '.join(sorted(taken))}: precision sets the dtype, preset the name"

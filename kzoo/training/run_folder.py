@@ -101,7 +101,7 @@ def holds_this_run(folder: Path, recipe: Recipe) -> bool:
                 f"to continue at another learning rate, fine-tune: end the run with epochs={epochs}, "
                 f"then train a recipe with preset = {str(folder.absolute())!r} in another folder"
             )
-        raise UserError(f"{folder} holds a run with another {', '.join(differing)}: {remedy}")
+        raise UserError(f"{folder} holds a run with another value of {', '.join(differing)}: {remedy}")
     if recipe.epochs < epochs:
         raise UserError(
             f"{folder} holds a run of {epochs} epochs, but epochs is {recipe.epochs}: "

@@ -346,7 +346,7 @@ def test_results_are_removed_only_when_their_run_goes_on(tmp_path):
     scores = tmp_path / "scores.json"
     scores.write_text(json.dumps({"recipe": dataclasses.asdict(recipe)}))
     assert paper_tables.keep_results(scores, recipe)
-    with pytest.raises(UserError, match="holds a run with another rate_factor"):
+    with pytest.raises(UserError, match="holds a run with another value of rate_factor"):
         paper_tables.keep_results(scores, dataclasses.replace(recipe, rate_factor=9.0))
     assert scores.exists()
     assert not paper_tables.keep_results(scores, dataclasses.replace(recipe, epochs=99))

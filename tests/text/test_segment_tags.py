@@ -23,5 +23,6 @@ def test_a_continuation_of_nothing_begins_a_word():
     assert tags_to_segments("", []) == []
 
 
-def test_an_empty_word_is_refused():
+def test_a_word_that_is_empty_or_without_its_tag_is_refused():
     assert "tag N is empty" in message_of(segments_to_tags, [("学生", "N"), ("", "N")])
+    assert "'学生'" in message_of(segments_to_tags, ["学生"])

@@ -72,6 +72,7 @@ def test_paths_are_relative_to_the_recipe(tmp_path, monkeypatch):
         ({"too_long": "cut"}, "error, truncate, drop"),
         ({"val": 5, "images": "features"}, "images"),
         ({"source": "", "target": "", "languages": ["en", "sr@latin"]}, "sr@latin"),
+        ({"target": "JP"}, "'ja'"),
     ],
 )
 def test_what_cannot_be_is_named(changes, name):

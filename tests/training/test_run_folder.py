@@ -76,7 +76,7 @@ def test_a_trained_run_goes_on_with_its_own_recipe_only(tmp_path):
         before = getattr(RECIPE, name)
         other = not before if isinstance(before, bool) else OTHER[type(before)]
         message = message_of(claim, tmp_path, dataclasses.replace(RECIPE, **{name: other}))
-        assert f"another {name}:" in message
+        assert f"another value of {name}:" in message
         assert ("fine-tune" in message) == (name in RATES)
     assert "epochs=4" in message_of(claim, tmp_path, dataclasses.replace(RECIPE, epochs=3))
 

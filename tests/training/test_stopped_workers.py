@@ -134,7 +134,7 @@ def test_a_folder_of_another_recipe_ends_both_with_one_line(recipe, tmp_path):
     values = dataclasses.asdict(read_recipe(recipe, ["seed=9"]))
     (folder / "recipe.json").write_text(json.dumps(values))
     chief, other = refused(start_two(recipe, folder))
-    assert chief.startswith(f"error: {folder} holds a run with another seed")
+    assert chief.startswith(f"error: {folder} holds a run with another value of seed")
     assert other == "error: another worker cannot continue: see its output"
     assert json.loads((folder / "recipe.json").read_text()) == values
 
