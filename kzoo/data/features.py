@@ -196,7 +196,7 @@ def write_features(
     about, target = path.with_suffix(".json"), path.resolve()  # of a link, as `whole_file`
     part = _unfinished(target, names, extractor)
     array = None
-    missing_or_cut = FileNotFoundError, EOFError, ValueError  # by a power failure
+    missing_or_cut = FileNotFoundError, EOFError, ValueError  # cut short by a power failure
     with writing(part), contextlib.suppress(*missing_or_cut):
         np.load(part, mmap_mode="r")  # `r+` would fill a short file up with zeros
         array = np.lib.format.open_memmap(part, mode="r+")

@@ -14,7 +14,7 @@ from kzoo.text.pieces import MarianPieces, Subwords
 from kzoo.text.texts import Hypothesis, SplitTexts, as_hypotheses, checked_texts, tokenize_within
 from kzoo.text.vocabulary import END
 
-BATCH = 24  # sentences, after CTranslate2 sorted them by length; of 64, int8 has 0.8 of the speed
+BATCH = 24  # sentences, sorted by length; with 64, int8 has 0.8 of the speed
 BLOCK = 4096  # sentences between two calls of `progress`
 # Sentences up to this padded length are translated together, with the output limit of the longest. In a batch
 # of four, a sentence takes 0.78 of the processor time that it takes alone.

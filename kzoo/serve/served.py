@@ -87,7 +87,7 @@ class Served:
         folder: Path | None = None,
     ):
         check_model_name(name)
-        if not 0 <= max_wait <= 3_600_000:  # a longer wait overflows in `threading`
+        if not 0 <= max_wait <= 3_600_000:  # `threading` cannot wait much longer
             raise UserError(f"max_wait must be from 0 to 3,600,000 milliseconds, not {max_wait}")
         self.translator, self.name, self.version, self.folder = translator, name, version, folder
         self.settings, self.limits = translator.search, limits or Limits()

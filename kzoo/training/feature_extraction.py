@@ -52,7 +52,7 @@ def extract_features(
     """
     names, folder = list(dict.fromkeys(names)), Path(folder)
     check_features_path(path, names)
-    for name in [] if replace_corrupt else names:  # hours before its turn comes
+    for name in [] if replace_corrupt else names:  # before the network takes hours to reach it
         if not (folder / name).is_file():
             raise UserError(f"{folder / name}: no such image; --replace-corrupt gives it the mean feature")
     network, prepare = _network(model, weights)
