@@ -161,12 +161,18 @@ def test_a_reader_s_error_is_one_line(file, monkeypatch):
         (ValueError("\n"), "ValueError"),
     ):
 
-        def broken(path, raised=raised):
+        def broken(path, formats, raised=raised):
             raise raised
 
         monkeypatch.setattr(Image, "open", broken)
         with pytest.raises(UserError, match=rf"a\.png cannot be read as an image \({shown}\)$"):
             read_picture(file[0], (4, 4))
+
+
+def test_postscript_is_not_run(tmp_path):
+    Image.new("RGB", (4, 4)).save(tmp_path / "a.jpg", "EPS")
+    with pytest.raises(UserError, match=r"a\.jpg cannot be read as an image \(cannot identify"):
+        read_picture(tmp_path / "a.jpg")
 
 
 def test_pictures_from_0_to_1_are_refused():

@@ -132,7 +132,7 @@ def _read_array(path: Path) -> np.ndarray:
         raise UserError(f"{path}: no such file of features; kzoo features extract writes one")
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError):
+    except Exception:  # NumPy may raise any error for a broken file
         array = None
     if not isinstance(array, np.ndarray) or array.ndim not in (2, 3) or array.dtype.kind != "f":
         raise UserError(

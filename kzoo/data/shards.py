@@ -133,6 +133,8 @@ class Shards:
             UserError: a vocabulary file is damaged or missing.
         """
         for name, digest in self._index.vocabularies.items():
+            if Path(name).name != name:  # it would be written outside of the run
+                raise _damaged(self.folder / INDEX, f"it names the vocabulary {name!r:.80}")
             if not (folder / name).exists():
                 with whole_file(folder / name) as file:
                     file.write_bytes(self._read(name, digest))

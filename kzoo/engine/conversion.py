@@ -20,6 +20,7 @@ from kzoo.hub.integrity import (
     check_files,
     check_listed,
     check_name,
+    holds_values,
     read_listing,
 )
 from kzoo.positions import pope_table, sine_table
@@ -31,6 +32,8 @@ ACTIVATIONS = {"relu": "RELU", "silu": "SWISH", "gelu": "GELU"}
 POSITIONS = ("bias", "learned", "none", "pope", "sine")  # a user's own encodings may be anything
 UNLIKELY = -60_000.0  # bias of tokens that never occur in text; fits into float16
 MAX_DISTANCE = 128  # of relative positions, unless the preset sets it
+MOST_LAYERS = 1000
+MOST_POSITIONS = 100_000
 SIDES = ("source", "target")
 TOKENIZERS = ("SubwordTokenizer", "MarianTokenizer")
 
@@ -68,6 +71,9 @@ def why_not_held(translator: str, backbone: str, config: dict, tokenizers: list[
         "position_options": config["position_options"].get("per_head"),
         "source_embedding": config.get("source_embedding", "lookup") != "lookup",
         "activation": config.get("activation", "relu") not in ACTIVATIONS,
+        # From an untrusted file: the conversion would fill the memory.
+        "num_layers": config["num_layers"] > MOST_LAYERS,
+        "max_length": config["max_length"] > MOST_POSITIONS,
     }
     if name := next((name for name, found in refused.items() if found), None):
         return f"CTranslate2's Transformer has no {name}={config[name]!r}"
@@ -97,7 +103,10 @@ def converted(folder: Path) -> Path:
         UserError: as `convert`; or a file of the preset is missing or altered.
     """
     listing = read_listing(folder)
-    check_listed(folder, listing, (CONFIG_FILE, TRANSLATOR_FILE))
+    tokenizers = read_object(folder / TRANSLATOR_FILE)["tokenizers"]
+    used = [folder / name for name in (SEARCH_FILE, CONFIG_FILE, TRANSLATOR_FILE, *tokenizers)]
+    used += (path for name in tokenizers for path in _assets(folder, name).glob("*"))
+    check_listed(folder, listing, (path.relative_to(folder).as_posix() for path in used if path.exists()))
     settings = (CONFIG_FILE, TRANSLATOR_FILE, SEARCH_FILE)
     check_files(folder, {name: listing[name] for name in settings if name in listing})
     key = "\n".join(f"{name} {digest}" for name, digest in sorted(listing.items()) if name != SEARCH_FILE)
@@ -190,7 +199,7 @@ def _weights(folder: Path):
         def weight(layer: str, number: int) -> np.ndarray:
             name = f"layers/{layer}/vars/{number}"
             found = next((file[name] for file in files.values() if name in file), None)
-            stored_here = found and not (found.external or found.is_virtual) and found.file.filename in files
+            stored_here = found and found.file.filename in files and holds_values(found)
             values = found[()].astype("float32") if stored_here else np.nan
             if not np.isfinite(values).all():
                 raise UserError(

@@ -7,10 +7,14 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kzoo.decoding.search_settings import SearchSettings
 from kzoo.errors import UserError
 from kzoo.files import read_object, sha256, write_json
+
+if TYPE_CHECKING:
+    import h5py
 
 FORMAT = 1
 # A preset's files. The first two names are keras-hub's.
@@ -54,7 +58,8 @@ def read_listing(folder: str | os.PathLike, source: str | None = None) -> dict[s
         source: handle from which it is being fetched; errors name it instead of the folder.
 
     Raises:
-        UserError: no metadata, a newer format, no checksums, or a file name outside the folder.
+        UserError: no metadata, a newer format, no checksums, a file name outside the folder, or a card or
+            scores that are a link out of it.
     """
     name = source or str(folder)
     metadata = read_object(_inside(Path(folder), METADATA_FILE, source))
@@ -69,6 +74,9 @@ def read_listing(folder: str | os.PathLike, source: str | None = None) -> dict[s
         )
     for file in files:
         check_name(file, f"preset {name}: {METADATA_FILE}")
+    for note in NOTES:  # without checksums; a server's page shows them
+        if (Path(folder) / note).exists():
+            _inside(Path(folder), note, source)
     return files
 
 
@@ -105,6 +113,12 @@ def check_name(name: str, where: str):
         raise UserError(f"{where} names the file {name!r:.80}, which is not inside the preset's folder")
     if re.search(r'[\\:*?"<>|]', name) or not name.isprintable():
         raise UserError(f"{where}: the file name {name!r:.80} is not valid on every system: rename the file")
+
+
+def holds_values(array: "h5py.Dataset") -> bool:
+    """Return whether an HDF5 array's values are in its own file; a kilobyte can declare gigabytes."""
+    declared_only = array.nbytes > max(2**32, 1000 * array.id.get_storage_size())
+    return not (array.external or array.is_virtual or declared_only)
 
 
 def own_search(folder: Path) -> SearchSettings:

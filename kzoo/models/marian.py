@@ -79,7 +79,10 @@ def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translato
         vocabularies.append("target_vocab.json")
     orders = [_order(folder / vocabulary, config) for vocabulary in vocabularies]
     tensors = read_tensors(folder)
-    backbone = TransformerBackbone(**settings)
+    try:
+        backbone = TransformerBackbone(**settings)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{folder}: {CONFIG_FILE}: {first_line(error):.160}") from None
     _assign(backbone, tensors, orders, config, folder)
     tokenizers = [
         _tokenizer(folder, side, pieces)
@@ -281,11 +284,12 @@ def _from_zip(path: Path) -> dict[str, np.ndarray]:
     with zipfile.ZipFile(path) as archive:
         [listing] = [name for name in archive.namelist() if name.endswith("/data.pkl")]
         root = listing.removesuffix("data.pkl")
+        if any(member.compress_type for member in archive.infolist()):  # a bomb, perhaps
+            raise UserError("it has compressed members, which PyTorch does not write")
         found = _Tensors(io.BytesIO(archive.read(listing))).load()
-        return {
-            name: _view(np.frombuffer(archive.read(f"{root}data/{key}"), dtype, size), *rest)
-            for name, ((key, dtype, size), *rest) in found.items()
-        }
+        kinds = {key: kind for (key, *kind), *_ in found.values()}  # tied tensors share a storage
+        stored = {key: np.frombuffer(archive.read(f"{root}data/{key}"), *kinds[key]) for key in kinds}
+        return {name: _view(stored[key], *rest) for name, ((key, *_), *rest) in found.items()}
 
 
 def _from_legacy(path: Path) -> dict[str, np.ndarray]:

@@ -17,6 +17,7 @@ import numpy as np
 from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
+from kzoo.hub.integrity import holds_values
 
 IDENTITY = ("module", "class_name", "registered_name")  # how Keras finds a class
 PACKAGES = ("kzoo", "keras_hub")
@@ -58,7 +59,8 @@ def _check_class(module, class_name, registered_name, path: Path):
     named = registered_name if isinstance(registered_name, str) else ""
     package, separator, _ = named.partition(">")
     home = module.split(".")[0] if isinstance(module, str) else None
-    if not separator or package not in PACKAGES or home != package:
+    # Keras decides by the class name first: "__lambda__" is code.
+    if not separator or package not in PACKAGES or home != package or named != f"{package}>{class_name}":
         named = f"{module}.{class_name}"
         raise UserError(
             f"{path} names the class {named:.80} ({registered_name!r:.80}): a preset may only name "
@@ -85,8 +87,8 @@ def check_weights(preset: str | os.PathLike, configuration: dict, files: list[Pa
             )
     for file in files:
         for weight in _weights(file):
-            stored_here = not (weight.external or weight.is_virtual)
-            if not (stored_here and weight.dtype.kind in "fiub" and np.isfinite(weight[()]).all()):
+            numbers = holds_values(weight) and weight.dtype.kind in "fiub"
+            if not (numbers and np.isfinite(weight[()]).all()):
                 raise UserError(
                     f"preset {preset}: {weight.name} in {file.name} is not an array of finite numbers"
                 )

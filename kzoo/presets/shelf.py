@@ -210,7 +210,7 @@ def describe(folder: Path) -> list[str]:
     """
     settings, scores = read_object(folder / TRANSLATOR_FILE), read_scores(folder)
     source, target = settings.get("source_language"), settings.get("target_language")
-    parameters = read_object(folder / METADATA_FILE)["parameter_count"]
+    parameters = read_object(folder / METADATA_FILE).get("parameter_count") or 0
     stored = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     return [
         ", ".join(settings.get("languages") or [f"{source} → {target}"]),

@@ -23,6 +23,7 @@ END_SECONDS = 25
 # Longer than most proxies keep idle connections (60 s): otherwise, they would use connections closed here.
 IDLE_SECONDS = 75
 HEAD_SECONDS = 10  # for a client to send the head of a request
+MOST_UNREAD = 256 * 2**20  # bytes, of all answers
 # The ASGI application for connections beyond the maximum.
 TOO_MANY_CLIENTS = partial(refuse, "the server has too many other clients: try again later", 503)
 
@@ -89,7 +90,8 @@ def limited_protocol(most: int, metrics: Metrics) -> type[AutoHTTPProtocol]:
     Requests on additional connections get 503. Beyond 1.25 × `most`, connections are closed at once. A
     connection is closed if a request's head is not complete `HEAD_SECONDS` after the connection opened or
     after the head began, unless it began before the last answer was complete. A client that reads an answer
-    more slowly than `SLOWEST` is disconnected.
+    more slowly than `SLOWEST` is disconnected; so is one that has not read its answer when all unread answers
+    together exceed `MOST_UNREAD`.
     """
 
     class LimitedProtocol(AutoHTTPProtocol):
@@ -111,12 +113,18 @@ def limited_protocol(most: int, metrics: Metrics) -> type[AutoHTTPProtocol]:
 
         def pause_writing(self):  # the client does not read as fast as this writes
             super().pause_writing()
-            seconds = HEAD_SECONDS + self.transport.get_write_buffer_size() / SLOWEST
+            unread = sum(each.transport.get_write_buffer_size() for each in self.connections)
+            own = self.transport.get_write_buffer_size()
+            seconds = 0 if unread > MOST_UNREAD else HEAD_SECONDS + own / SLOWEST
             self.stuck = self.loop.call_later(seconds, self.transport.abort)
 
         def resume_writing(self):
             super().resume_writing()
             self.stuck.cancel()
+
+        def timeout_keep_alive_handler(self):
+            super().timeout_keep_alive_handler()
+            self.loop.call_later(HEAD_SECONDS, self.transport.abort)  # closing waits until all is read
 
         def close_silent(self, before=None):
             if self.cycle is before:  # no other request has begun

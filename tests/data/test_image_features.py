@@ -250,7 +250,9 @@ def test_another_array_is_refused(array, written):
     assert "train.npy" in message_of(open_features, written)
 
 
-@pytest.mark.parametrize("damage", [lambda c: c[:-4], lambda c: c[:30], lambda _: b"", lambda _: b"nothing"])
+@pytest.mark.parametrize(
+    "damage", [lambda c: c[:-4], lambda c: c[:30], lambda _: b"", lambda _: b"nothing", lambda _: b"PK\3\4"]
+)
 def test_a_damaged_array_is_refused(damage, written):
     written.write_bytes(damage(written.read_bytes()))
     assert "train.npy" in message_of(open_features, written)

@@ -17,7 +17,7 @@ from unpadded import unpadded
 from kzoo.data import Batches, ShardedBatches, Shards
 from kzoo.data.shards import FORMAT, Encoding, Index, write_shards
 from kzoo.errors import UserError
-from kzoo.files import whole_folder
+from kzoo.files import sha256, whole_folder
 from kzoo.text.texts import character_tokens
 from kzoo.text.vocabulary import UnknownCharacters
 from kzoo.training.preparation import silent
@@ -275,6 +275,14 @@ def test_a_missing_file_is_named_and_not_the_runs(copy, tmp_path):
     assert "00003-of-00004.lengths.npy: damaged (No such file" in message_of(ShardedBatches, shards, 128)
     message = message_of(shards.copy_vocabularies, tmp_path / "run")
     assert message.startswith(f"{copy / 'subwords.joint.model'}: damaged (No such file")
+
+
+def test_a_vocabulary_elsewhere_is_not_copied(copy, tmp_path):
+    (copy.parent / "harm.py").write_text("harm")
+    shards = Shards(copy)
+    shards._index.vocabularies["../harm.py"] = sha256(copy.parent / "harm.py")
+    assert "names the vocabulary '../harm.py'" in message_of(shards.copy_vocabularies, tmp_path / "a" / "run")
+    assert not (tmp_path / "a" / "harm.py").exists()
 
 
 def test_shards_for_another_recipe_are_named(shards):

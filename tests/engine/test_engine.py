@@ -18,6 +18,7 @@ from kzoo.engine import chosen_engine, usable_cores
 from kzoo.engine.conversion import convert, converted, why_not
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
+from kzoo.files import read_object, write_json
 from kzoo.hub import locate
 from kzoo.models import Translator
 from kzoo.positions import sine_table
@@ -291,6 +292,23 @@ def test_what_the_search_lacks_is_keras_s():
     ):
         assert chosen_engine("auto", lambda: why_not(folder), search) == "keras"
     assert chosen_engine("auto", lambda: why_not(folder), SearchSettings(), {"a prefix": "Ein"}) == "keras"
+
+
+@pytest.mark.parametrize("size", [{"num_layers": 10**9}, {"max_length": 10**9}])
+def test_sizes_that_would_fill_the_memory_are_not_converted(size, tokenizers, tmp_path):
+    transformer(*tokenizers, **SIZES).save_to_preset(tmp_path)
+    config = read_object(tmp_path / "config.json")
+    write_json(tmp_path / "config.json", {**config, "config": {**config["config"], **size}})
+    assert str(10**9) in why_not(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["search.json", "assets/0_tokenizer/vocabulary.spm"])
+def test_a_file_without_a_checksum_is_not_used(name, tokenizers, tmp_path):
+    transformer(*tokenizers, **SIZES).save_to_preset(tmp_path)
+    metadata = read_object(tmp_path / "metadata.json")
+    del metadata["files"][name]
+    write_json(tmp_path / "metadata.json", metadata)
+    assert f"lists no {name}" in message_of(converted, tmp_path)
 
 
 def test_refusals():

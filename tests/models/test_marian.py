@@ -3,6 +3,7 @@
 import copy
 import json
 import shutil
+import zipfile
 
 import ctranslate2
 import keras
@@ -102,6 +103,11 @@ def test_pytorch_s_files_are_read_without_their_code(zipped, dtype, tmp_path):
     assert set(expected) <= set(found)
     for name in expected:
         np.testing.assert_array_equal(found[name], expected[name])
+    if zipped:
+        with zipfile.ZipFile(folder / "pytorch_model.bin", "a", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("bomb", bytes(1000))
+        with pytest.raises(UserError, match="compressed"):
+            read_tensors(folder)
     torch.save({"weight": copy.copy}, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
     with pytest.raises(UserError, match="copy"):
         read_tensors(folder)
@@ -263,6 +269,7 @@ def test_punctuation_is_normalized_as_moses_does(tmp_path):
         (lambda folder: changed(folder, static_position_embeddings=False), "static_position_embeddings"),
         (lambda folder: changed(folder, activation_function="x"), "activation_function"),
         (lambda folder: changed(folder, decoder_layers=1), "layers"),
+        (lambda folder: changed(folder, encoder_layers=0, decoder_layers=0), "num_layers"),
         (lambda folder: flattened(folder, "final_logits_bias"), "shape"),
     ],
 )

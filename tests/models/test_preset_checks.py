@@ -69,6 +69,7 @@ CLASSES = [
     {"module": "kzoo.cli", "class_name": "main", "registered_name": "kzoo>main"},
     {"module": "keras.config", "class_name": "enable_unsafe_deserialization", "registered_name": None},
     {"module": "keras.layers", "class_name": "TFSMLayer", "registered_name": None},
+    {"module": "kzoo.models", "class_name": "__lambda__", "registered_name": "kzoo>TransformerBackbone"},
     {"module": ["os"], "class_name": {"a": 1}, "registered_name": 7},
     {"class_name": "Functional"},
     {"module": "keras", "class_name": "Sequential", "registered_name": None},

@@ -15,6 +15,7 @@ from kzoo.decoding import GNMT, SearchSettings
 from kzoo.engine.conversion import why_not
 from kzoo.errors import UserError
 from kzoo.hub import seal
+from kzoo.hub.integrity import holds_values
 from kzoo.models import (
     AttentionBridgeBackbone,
     MultilingualTranslator,
@@ -392,6 +393,13 @@ def test_a_file_that_is_not_listed_is_not_read(preset, name):
         Translator.from_preset(preset)
 
 
+@pytest.mark.parametrize("note", ["README.md", "scores.json"])
+def test_what_a_page_shows_is_no_link_out_of_the_folder(note, preset, tmp_path):
+    (tmp_path / "secret").write_text("{}")
+    (preset / note).symlink_to(tmp_path / "secret")
+    refused(preset, f"{note} is a link out of the folder")
+
+
 def test_a_link_out_of_the_folder_is_refused(preset, tmp_path):
     outside = (preset / "config.json").rename(tmp_path / "outside.json")
     (preset / "config.json").symlink_to(outside)
@@ -429,6 +437,12 @@ def test_weights_that_lie_in_another_file_are_refused(preset, tmp_path):
         file.create_dataset(name, shape, "float32", external=[(str(tmp_path / "outside.raw"), 0, 2**20)])
     seal(preset)
     refused(preset, f"/{name} in model.weights.h5 is not an array of finite numbers")
+
+
+def test_an_array_that_is_only_declared_is_not_read(tmp_path):
+    with h5py.File(tmp_path / "weights.h5", "w") as file:
+        assert not holds_values(file.create_dataset("declared", (10_000_000, 1000), "float32"))
+        assert holds_values(file.create_dataset("stored", data=np.zeros((4, 4), "float32")))
 
 
 def arrays(file):

@@ -221,8 +221,10 @@ def test_a_client_that_sends_no_request_is_let_go(monkeypatch):
             pass
 
 
-def test_a_client_that_does_not_read_is_let_go(monkeypatch):
-    monkeypatch.setattr("kzoo.serve.server.SLOWEST", 1e9)
+@pytest.mark.parametrize("limit", [{"SLOWEST": 1e9}, {"MOST_UNREAD": 0, "SLOWEST": 1}])
+def test_a_client_that_does_not_read_is_let_go(limit, monkeypatch):
+    for name, value in limit.items():
+        monkeypatch.setattr(f"kzoo.serve.server.{name}", value)
     with running(Model()) as (server, port):
         deaf = socket.create_connection(("127.0.0.1", port), timeout=60)
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
