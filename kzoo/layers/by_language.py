@@ -13,9 +13,9 @@ class ByLanguage(Layer):
     """One layer per language; each call runs one. The language is a tensor: changing it retraces nothing.
 
     All sentences of a batch have the same language. The layers must not draw random numbers, which differ
-    between backends inside a branch: apply dropout outside. On TensorFlow and JAX, the other languages'
-    weights get a gradient of zero, so optimizers with momentum, such as Adam, still move them. On torch they
-    get no gradient: Keras warns, and optimizers do not move them.
+    between backends inside a branch: apply dropout outside. Nor may they add losses or update state. On
+    TensorFlow and JAX, the other languages' weights get a gradient of zero, so optimizers with momentum, such
+    as Adam, still move them. On torch they get no gradient: Keras warns, and optimizers do not move them.
 
     Args:
         layers: layers with the same call arguments and output shape, in the order of the languages. Layers

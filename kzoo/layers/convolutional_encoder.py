@@ -51,7 +51,12 @@ class ConvolutionalEncoder(Layer):
         self.enter.build(inputs_shape)
         self.convolutions = [
             keras.layers.Conv1D(
-                2 * self.width, self.kernel_size, padding="same", dtype=dtype, name=f"convolution_{i}"
+                2 * self.width,
+                self.kernel_size,
+                padding="same",
+                data_format="channels_last",
+                dtype=dtype,
+                name=f"convolution_{i}",
             )
             for i in range(self.num_layers)
         ]

@@ -19,8 +19,8 @@ class GlyphEmbedding(Layer):
     training, vectors come from the table that `bake` computes; without a table, characters are encoded. A
     training step clears the table. After changing the encoder's weights in any other way, call `empty`.
 
-    The glyphs and the table are weights, so a loaded model needs no font. With `trainable = False` the
-    encoder is frozen, and training uses the table too.
+    The glyphs and the table are weights, so a loaded model needs no font, and a clone has blank glyphs. With
+    `trainable = False` the encoder is frozen, and training uses the table too.
 
     Args:
         glyphs: `(V, 22, 22)`, 1 for ink, as `kzoo.text.render_glyphs` returns them; or the int V, if the
@@ -70,11 +70,11 @@ class GlyphEmbedding(Layer):
         V, D = self.vocabulary_size, self.output_dim
         fixed = {"trainable": False, "autocast": False}
         # bool, because TensorFlow cannot send uint8 between processes.
-        self.glyphs = self.add_weight((V, SIZE, SIZE), "zeros", "bool", **fixed, name="glyphs")
+        # The initial value, because Keras may build layers in a scope that drops assignments.
+        drawn = "zeros" if self._drawn is None else self._drawn > 0
+        self.glyphs = self.add_weight((V, SIZE, SIZE), drawn, "bool", **fixed, name="glyphs")
         self.table = self.add_weight((V, D), "zeros", **fixed, name="table")
         self.baked = self.add_weight((), "zeros", "bool", **fixed, name="baked")
-        if self._drawn is not None:
-            self.glyphs.assign(self._drawn > 0)
         if not self.encoder.built:
             self.encoder.build((None, SIZE, SIZE))
 

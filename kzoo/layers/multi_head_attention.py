@@ -104,6 +104,8 @@ class MultiHeadAttention(Layer):
         width, inner = query_shape[-1], self.num_heads * self.key_dim
         if value_shape is not None and value_shape[-1] != width:
             raise ValueError(f"the query has width {width}, the value {value_shape[-1]}: they must be equal")
+        if self.rotary is not None and not self.rotary.built:
+            self.rotary.build((query_shape[0], self.num_heads, query_shape[1], self.key_dim))
         # Glorot's bound for the joint kernel is 1/sqrt(2) of a single map's. Deep post-norm stacks need
         # these smaller initial weights.
         self.kernel = self.add_weight(
@@ -154,7 +156,8 @@ class MultiHeadAttention(Layer):
         if words is not None:
             words = words[:, None, None, :]  # (B, 1, 1, N)
         plain = return_attention_scores or position_bias is not None or (training and self.dropout)
-        many_keys = (keys.shape[-1] or FUSED_FROM) >= FUSED_FROM
+        number = keys.shape[-1]  # if unknown, None on TensorFlow and a symbol on JAX
+        many_keys = not isinstance(number, int) or number >= FUSED_FROM
         if many_keys and on_gpu() and cache is None and not plain:
             mixed = mix_fused(q, keys, values, both(attention_mask, words), use_causal_mask)
         elif use_causal_mask:
@@ -203,13 +206,15 @@ class MultiHeadAttention(Layer):
         """
         scores = ops.matmul(q, keys)
         if bias is not None:
-            scores = scores + bias
+            scores = scores + ops.cast(bias, scores.dtype)
+        number = keys.shape[-1]
         # Not in float16, where sums that are not divided yet could overflow.
-        if (keys.shape[-1] or 0) < LONG or keras.backend.standardize_dtype(scores.dtype) == "float16":
+        in_float16 = keras.backend.standardize_dtype(values.dtype) == "float16"
+        if not isinstance(number, int) or number < LONG or in_float16:
             weights = masked_softmax(scores, mask)
             return self._mixed(weights, values, training), weights
         numerators, sums = masked_exponentials(scores, mask)
-        by_token = ops.transpose(sums, (0, 2, 1, 3))  # (B, L, H, 1)
+        by_token = ops.cast(ops.transpose(sums, (0, 2, 1, 3)), values.dtype)  # (B, L, H, 1)
         return self._mixed(numerators, values, training) / by_token, numerators / sums
 
     def _mixed(self, weights, values, training):

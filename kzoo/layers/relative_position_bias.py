@@ -85,6 +85,7 @@ class RelativePositionBias(Layer):
             positions = ops.arange(ops.shape(inputs)[-2], dtype="int32")
         if key_positions is None:
             key_positions = positions
+        positions, key_positions = (ops.cast(part, "int32") for part in (positions, key_positions))
         relative = ops.clip(key_positions[None] - positions[:, None], -self.max_distance, self.max_distance)
         bucket = ops.take(ops.convert_to_tensor(self._buckets), relative + self.max_distance)  # (L, N)
         bias = ops.cast(ops.take(self.bias, bucket, axis=0), self.compute_dtype)

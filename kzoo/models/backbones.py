@@ -133,6 +133,19 @@ def is_quantized(backbone: keras.Model) -> bool:
     return any(getattr(layer, "quantization_mode", None) for layer in backbone._flatten_layers())
 
 
+def frozen_layers(model: keras.Model) -> list[int]:
+    """Return the numbers of a model's frozen layers, for its configuration, which does not say it."""
+    # Private, because Keras has no public way to list the layers of layers.
+    return [number for number, layer in enumerate(model._flatten_layers()) if not layer.trainable]
+
+
+def freeze(model: keras.Model, frozen: list[int]):
+    """Freeze the layers that `frozen_layers` returned."""
+    # Outer layers come first: setting `trainable` also sets it for the inner layers.
+    for number, layer in enumerate(model._flatten_layers() if frozen else ()):
+        layer.trainable = number not in frozen
+
+
 def weights_digest(model: keras.Model) -> str:
     """Return the SHA-256 of a model's weights."""
     digest = hashlib.sha256()

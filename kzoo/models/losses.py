@@ -8,6 +8,7 @@ from kzoo.layers.normalization import mean_over_replicas
 from kzoo.text.vocabulary import PAD
 
 IN_FLOAT16 = -6e4  # float16 cannot hold -1e9
+MEAN = "mean_with_sample_weight"  # Keras's name of this reduction
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -17,7 +18,8 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         loss = -(1 - ε) log p(y) - ε · mean over the vocabulary of log p
 
     The mean is over real tokens: the weight of padding is 0. Over several batches, Keras's `fit` and
-    `evaluate` weight each batch by its rows, so batches of short sentences count more.
+    `evaluate` weight each batch by its rows, so batches of short sentences count more. For models with an
+    attention bridge, use `SentenceCrossEntropy`: this loss gives tokens that a language lacks a share of ε.
 
     Args:
         label_smoothing: float. ε. Defaults to `0.1`.
@@ -38,7 +40,7 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
 
     def __init__(self, label_smoothing: float = 0.1, name: str = "label_smoothed_cross_entropy", **kwargs):
         # float32 whatever `keras.config.floatx()`: Keras casts labels to it, and bfloat16 has no 257.
-        super().__init__(name=name, **{"reduction": "mean_with_sample_weight", "dtype": "float32", **kwargs})
+        super().__init__(name=name, **{"reduction": MEAN, "dtype": "float32", **kwargs})
         self.label_smoothing = label_smoothing
 
     def __call__(self, y_true, y_pred, sample_weight=None):
@@ -102,6 +104,8 @@ class SentenceCrossEntropy(LabelSmoothedCrossEntropy):
         weights = ops.cast(token_weights(y_true, sample_weight), "float32")
         # Computed from the mean over tokens, because Keras handles only means correctly on several replicas.
         mean = super().__call__(y_true, y_pred, weights)
+        if self.reduction != MEAN:
+            return mean  # a sum, or a number for each token
         return mean * ops.cast(ops.divide_no_nan(ops.sum(weights), self.count(weights)), mean.dtype)
 
     def _uniform(self, logits):
@@ -174,7 +178,7 @@ class WholeBatchLoss:
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         loss = super().compute_loss(x, y, y_pred, sample_weight, training)
         # A loss may also be a string or a list, which have Python's own `count`.
-        if not (isinstance(self.loss, keras.losses.Loss) and hasattr(self.loss, "count")):
+        if getattr(self.loss, "reduction", None) != MEAN or not hasattr(self.loss, "count"):
             return loss
         own = self.loss.count(ops.cast(token_weights(y, sample_weight), "float32"))
         return loss * ops.cast(ops.divide_no_nan(own, mean_over_replicas(own)), loss.dtype)

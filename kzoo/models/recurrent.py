@@ -161,5 +161,6 @@ class RecurrentBackbone(TranslationBackbone):
         return ["keys", "combine"]
 
 
+@keras.saving.register_keras_serializable("kzoo")
 class LanguageModel(WholeBatchLoss, keras.Model):
     """A language model from `{"target": (B, T)}` to logits `(B, T, V)`."""

@@ -11,6 +11,7 @@ from kzoo.errors import UserError
 from kzoo.layers import LinearChainCRF
 from kzoo.layers.layer import Dense
 from kzoo.layers.normalization import mean_over_replicas
+from kzoo.models.backbones import freeze, frozen_layers
 from kzoo.text.texts import Segment, checked_texts, one_line, segments_to_tags, tags_to_segments
 from kzoo.text.vocabulary import PAD
 
@@ -135,7 +136,7 @@ class CharacterTagger(keras.Model):
         correct = ops.equal(y_pred["tags"], ops.cast(y, "int32"))
         # Flattened, because Keras would average each row first, including padding.
         self.accuracy.update_state(ops.reshape(correct, (-1,)), ops.reshape(ops.not_equal(x, PAD), (-1,)))
-        return self.get_metrics_result()
+        return super().compute_metrics(x, y, y_pred["potentials"], ops.not_equal(x, PAD))
 
     def arrays(self, sentences: Sequence[Sequence[Segment]]) -> tuple[np.ndarray, np.ndarray]:
         """Return the character ids and the tag numbers, `(N, L)` each, of sentences of tagged words.
@@ -169,6 +170,10 @@ class CharacterTagger(keras.Model):
                 results[i] = tags_to_segments(texts[i], names)
         return results
 
+    def quantize(self, mode=None, **options):
+        """Raise `UserError`: a quantized tagger's file could not be loaded."""
+        raise UserError("a CharacterTagger cannot be quantized")
+
     def compile_from_config(self, config):
         # A file has Keras's choice for the backend and the devices that saved it.
         super().compile_from_config({**config, "jit_compile": "auto"})
@@ -180,6 +185,7 @@ class CharacterTagger(keras.Model):
             "tags": self.tag_names,
             "tokenizer": keras.saving.serialize_keras_object(self.tokenizer),
             "num_layers": len(self.dilations),
+            "frozen_layers": frozen_layers(self),
             **self.rates,
         }
 
@@ -188,7 +194,10 @@ class CharacterTagger(keras.Model):
         config = {"output_dropout": 0.0, **config}  # older files lack it
         for part in ("embedding", "tokenizer"):
             config[part] = keras.saving.deserialize_keras_object(config[part])
-        return cls(**config)
+        frozen = config.pop("frozen_layers", [])  # likewise
+        tagger = cls(**config)
+        freeze(tagger, frozen)
+        return tagger
 
 
 def padded_length(characters: int) -> int:

@@ -15,7 +15,7 @@ from kzoo.decoding.search_settings import check_whole_numbers, checked_n, padded
 from kzoo.engine import Engine, chosen_engine
 from kzoo.errors import UserError
 from kzoo.images import image_rows
-from kzoo.models.backbones import BackboneMethod, uses_xla
+from kzoo.models.backbones import BackboneMethod, freeze, frozen_layers, uses_xla
 from kzoo.models.ctranslate2_copy import CTranslate2Copy, why_not
 from kzoo.models.losses import WholeBatchLoss, token_weights
 from kzoo.models.preset_files import read_preset, write_preset
@@ -38,8 +38,8 @@ Image = np.ndarray | str | os.PathLike  # features, pixels, or a picture's file
 class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
     """A translation model with its tokenizers: `fit` and `evaluate` take token ids, `translate` takes text.
 
-    `get_config` and `keras.models.clone_model` leave the vocabularies out. Saved files and presets include
-    them.
+    `get_config` and `keras.models.clone_model` leave vocabularies and glyphs out. Saved files and presets
+    include them.
 
     Args:
         backbone: a functional model from `{"source": (B, S), "target": (B, T)}` to logits `(B, T, V)`, with a
@@ -371,12 +371,11 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         super().compile_from_config({**config, "jit_compile": "auto"})
 
     def get_config(self):
-        # The backbone's own configuration does not say which of its layers are frozen.
         return {
             **super().get_config(),
             "backbone": keras.saving.serialize_keras_object(self.backbone),
             "search": self.search.entries(),
-            "frozen_layers": [n for n, layer in enumerate(self._backbone_layers()) if not layer.trainable],
+            "frozen_layers": frozen_layers(self.backbone),
             **keras.saving.serialize_keras_object(self._arguments()),
         }
 
@@ -387,15 +386,8 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         search = SearchSettings.from_entries(config.pop("search", {}), "the configuration")  # likewise
         parts = {name: keras.saving.deserialize_keras_object(value) for name, value in config.items()}
         model = cls(**parts, search=search)
-        if frozen:
-            # Outer layers come first: setting `trainable` also sets it for the inner layers.
-            for number, layer in enumerate(model._backbone_layers()):
-                layer.trainable = number not in frozen
+        freeze(model.backbone, frozen)
         return model
-
-    def _backbone_layers(self) -> list[keras.layers.Layer]:
-        # Private, because Keras has no public way to list the layers of layers.
-        return self.backbone._flatten_layers()
 
     def save_to_preset(self, folder: str | os.PathLike, dtype: str = "float16"):
         """Write the translator as a keras-hub preset: configuration, weights, tokenizers, search.

@@ -82,6 +82,11 @@ class SubwordTokenizer(SentencePieceTokenizer):
         lines = keras.tree.map_structure(lambda x: one_line(x) if isinstance(x, str) else x, inputs)
         return super().tokenize(lines)
 
+    def save_assets(self, dir_path):
+        if self.proto is None:
+            raise UserError(NO_VOCABULARY)
+        super().save_assets(dir_path)
+
     def normalize(self, text: str) -> str:
         """Return a sentence in the form that is split into subwords: here, unchanged."""
         return text
@@ -240,6 +245,8 @@ class MarianTokenizer(MarianPieces, ListedTokens):
     __call__ = tokenize
 
     def save_assets(self, dir_path):
+        if self.proto is None:
+            raise UserError(NO_VOCABULARY)
         (Path(dir_path) / MODEL_FILE).write_bytes(self.proto)
         text = json.dumps(self.get_vocabulary(), ensure_ascii=False)
         (Path(dir_path) / PIECES_FILE).write_text(text, encoding="utf-8")

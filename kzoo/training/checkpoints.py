@@ -125,7 +125,7 @@ class Checkpoints(keras.callbacks.Callback):
         self.step += 1
         self._where = (self.step, self.epoch + 1, self.batch)
         self._losses.append((self._where, logs["loss"]))
-        left = self.params["steps"] - batch - 1
+        left = (self.params["steps"] or math.inf) - batch - 1  # Keras may not know the number
         if len(self._losses) >= EVERY or left == 0:
             self._check_loss()
         self.seconds = time.perf_counter() - self._began

@@ -1,5 +1,6 @@
 """The convolutional encoder against NumPy written from its equation, a sentence at a time."""
 
+import keras
 import numpy as np
 from check_layer import assert_ignores_padding, check_layer
 from keras import ops
@@ -33,6 +34,14 @@ def test_equals_the_equation(random):
             expected = encoded(sentence[mask], layer.get_weights(), 6)
             np.testing.assert_allclose(words[mask], expected, atol=1e-4)
         assert_ignores_padding(lambda x, m, layer=layer: layer(x, mask=m), x, MASK, outputs_masked=True)
+
+
+def test_keras_s_format_of_images_changes_nothing():
+    keras.config.set_image_data_format("channels_first")
+    try:
+        assert ConvolutionalEncoder(8)(np.zeros((2, 5, 6), "float32")).shape == (2, 5, 8)
+    finally:
+        keras.config.set_image_data_format("channels_last")
 
 
 def test_behaves_as_a_layer(random, tmp_path):

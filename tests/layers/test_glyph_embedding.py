@@ -56,6 +56,22 @@ def make(glyphs, architecture="cnn_fc_relu", dim=6):
     return embedding
 
 
+def test_a_model_that_keras_builds_by_tracing_has_the_glyphs(glyphs):
+    """It does so in a scope that drops assignments."""
+
+    class Classifier(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.embedding = GlyphEmbedding(glyphs, GlyphCharEncoder(4, "fc_1"))
+
+        def call(self, ids):
+            return self.embedding(ids)
+
+    model = Classifier()
+    model(np.array([[5, 7]]))
+    np.testing.assert_array_equal(ops.convert_to_numpy(model.embedding.glyphs), glyphs > 0)
+
+
 def test_behaves_as_a_layer(glyphs, tmp_path):
     check_layer(make(glyphs), {"ids": VARIED}, tmp_path)
 

@@ -10,7 +10,7 @@ from keras import ops
 from scipy.special import softmax
 
 from kzoo.layers import MultiHeadAttention, RoPEEmbedding
-from kzoo.layers.multi_head_attention import masked_exponentials, masked_softmax
+from kzoo.layers.multi_head_attention import LONG, masked_exponentials, masked_softmax
 
 
 def attention(layer, query, value, mask):
@@ -186,17 +186,28 @@ def test_scores_and_cache_can_be_asked_for_in_a_functional_model(random, index):
     assert layer(x).shape == (None, 5, 8)
 
 
-def test_half_precision_with_a_rotation_in_single(random):
+def test_scores_of_an_unknown_length_can_be_asked_for(random):
+    x = keras.Input((None, 8))
+    layer = MultiHeadAttention(2, 4)
+    model = keras.Model(x, layer(x, return_attention_scores=True))
+    array = random.normal(size=(2, 5, 8)).astype("float32")
+    for one, other in zip(model(array), attention(layer, array, array, True), strict=True):
+        np.testing.assert_allclose(ops.convert_to_numpy(one), other, atol=1e-5)
+
+
+@pytest.mark.parametrize(("length", "biased"), [(5, False), (5, True), (LONG, False)])
+def test_half_precision_with_a_rotation_in_single(length, biased, random):
     """The weights have the rotation's precision, the output the layer's own."""
     x, single = (
-        random.normal(size=(2, 5, 8)).astype("float32"),
+        random.normal(size=(2, length, 8)).astype("float32"),
         MultiHeadAttention(2, 4, rotary=RoPEEmbedding()),
     )
     half = MultiHeadAttention(2, 4, rotary=RoPEEmbedding(dtype="float32"), dtype="mixed_bfloat16")
-    expected = single(x, return_attention_scores=True)
-    announced = half(keras.Input((5, 8)), return_attention_scores=True)
+    bias = {"position_bias": random.normal(size=(2, length, length)).astype("float32")} if biased else {}
+    expected = single(x, return_attention_scores=True, **bias)
+    announced = half(keras.Input((length, 8)), return_attention_scores=True)
     half.set_weights(single.get_weights())
-    found = half(x, return_attention_scores=True)
+    found = half(x, return_attention_scores=True, **bias)
     assert [keras.backend.standardize_dtype(part.dtype) for part in found] == ["bfloat16", "float32"]
     if keras.backend.backend() != "torch":  # where Keras announces float32 for every inner dense layer
         assert [symbol.dtype for symbol in announced] == ["bfloat16", "float32"]

@@ -47,6 +47,8 @@ def test_a_copy_made_from_the_configuration_says_what_it_lacks(translator, tmp_p
                 copy.translate(["A man."], engine=engine)
         with pytest.raises(UserError, match="the tokenizer has no vocabulary"):
             copy.save_to_preset(tmp_path)
+    with pytest.raises(UserError, match="the tokenizer has no vocabulary"):
+        keras.models.clone_model(translator).save(tmp_path / "copy.keras")
 
 
 @pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")
@@ -89,6 +91,13 @@ def test_an_input_that_the_model_does_not_read_is_named(translator):
     words = {"source": np.array([[5, 6, 3]]), "target": np.array([[2, 4]])}
     with pytest.raises(ValueError, match="the model reads source, target, not alignment"):
         translator({**words, "alignment": words["target"]})
+
+
+@pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")
+def test_a_model_with_pope_per_head_is_quantized_before_its_first_call(translator):
+    model = pope_tiny(translator.source_tokenizer, position_options={"per_head": True}, **SMALL)
+    model.quantize("int8")
+    assert len(model.translate(SENTENCES[:1], beam_size=1, max_length=4)) == 1
 
 
 def test_frozen_layers_stay_frozen(translator, tmp_path):

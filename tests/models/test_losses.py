@@ -115,6 +115,14 @@ def test_is_minus_log_p_of_a_sentence_on_the_average(random):
     np.testing.assert_allclose(ops.convert_to_numpy(found), -np.mean(np.log(sentences)), rtol=1e-5)
 
 
+def test_another_reduction_is_keras_s(random):
+    labels, logits = random.integers(1, 9, (2, 5)), random.normal(size=(2, 5, 9)).astype("float32")
+    each = -np.take_along_axis(log_softmax(logits, axis=-1), labels[..., None], -1)[..., 0]
+    for reduction, expected in (("sum", each.sum()), (None, each)):
+        found = SentenceCrossEntropy(reduction=reduction)(labels, logits)
+        np.testing.assert_allclose(ops.convert_to_numpy(found), expected, rtol=1e-5)
+
+
 def test_weights_of_zero_lose_nothing(random):
     labels = random.integers(1, 9, (2, 5))
     logits = random.normal(size=(2, 5, 9)).astype("float32")

@@ -57,6 +57,14 @@ def test_the_decoder_and_the_language_model_have_the_model_s_dropout():
     assert model.target_dropout in model.language_model().layers
 
 
+def test_the_language_model_is_loaded_again(backbone, tmp_path):
+    model, target = backbone.language_model(), np.array([[2, 5, 6]])
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    expected, found = (ops.convert_to_numpy(one({"target": target})) for one in (model, loaded))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
 def test_the_language_model_has_the_model_s_precision():
     half = RecurrentBackbone(30, 20, dtype="mixed_float16", **SETTINGS)
     model = half.language_model()

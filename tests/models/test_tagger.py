@@ -194,6 +194,26 @@ def test_a_saved_tagger_is_the_same(random, tmp_path):
     assert loaded.tag(["abf"]) == tagger.tag(["abf"])
 
 
+def test_other_metrics_leave_padding_out(random):
+    tagger = make()
+    ids, tags = tagger.arrays([[("a", "V")], [("ab", "N"), ("g", "V")]])
+    tagger.compile("sgd", weighted_metrics=[keras.metrics.SparseCategoricalAccuracy()], run_eagerly=True)
+    found = tagger.evaluate(ids, tags, return_dict=True, verbose=0)
+    chosen = ops.convert_to_numpy(tagger(ids)["potentials"]).argmax(-1)
+    assert found["sparse_categorical_accuracy"] == pytest.approx((chosen == tags)[ids > 0].mean())
+
+
+def test_frozen_layers_stay_frozen_and_int8_is_refused(tmp_path):
+    tagger = make()
+    for layer in tagger.convolutions:
+        layer.trainable = False
+    tagger.save(tmp_path / "tagger.keras")
+    loaded = keras.saving.load_model(tmp_path / "tagger.keras")
+    assert [w.path for w in loaded.trainable_weights] == [w.path for w in tagger.trainable_weights]
+    with pytest.raises(UserError, match="cannot be quantized"):
+        tagger.quantize("int8")
+
+
 def test_a_loaded_tagger_is_compiled_as_a_new_one(tmp_path):
     """Whatever the backend was that saved it."""
     tagger = make()
