@@ -8,12 +8,15 @@ BIN = .venv/bin
 export PYTHONDONTWRITEBYTECODE =
 export PYTHONPYCACHEPREFIX = $(CURDIR)/.venv/bytecode
 
-# What runs on JAX alone, as it does not depend on the backend; the rest of its folders runs on both.
+# What runs on JAX alone, as it does not depend on the backend; the rest of its folders runs on both. Of
+# multilingual.py, TensorFlow's part is in tests/models/test_multilingual_translator.py; test-all runs it on both.
 NOT_TENSORFLOW = $(addprefix --ignore=tests/training/test_, \
-    bilingual.py curves.py extraction.py language_model.py own_text.py preparation.py recipe_values.py recipes.py \
-    run_folder.py starting_preset.py translation_score.py vocabularies.py without_tensorflow.py) \
+    bilingual.py curves.py extraction.py glyph_runs.py language_model.py multilingual.py own_text.py preparation.py \
+    recipe_values.py recipes.py run_folder.py starting_preset.py translation_score.py vocabularies.py \
+    without_tensorflow.py) \
     $(addprefix --ignore=tests/models/test_, \
-    engine_argument.py keras_features.py marian.py preset_checks.py search_options.py)
+    engine_argument.py keras_features.py marian.py preset_checks.py preset_files.py search_options.py \
+    source_embeddings.py)
 # Several processes, killed runs, each family's stopped runs and the browser: minutes, so only in test-all.
 SLOW = tests/models/test_two_devices.py \
     $(addprefix tests/training/test_, stopped_families.py stopped_workers.py strategies.py survival.py)
