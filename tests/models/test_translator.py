@@ -8,7 +8,7 @@ from keras import ops
 from message_of import message_of
 
 from kzoo.data import Batches, open_corpus
-from kzoo.decoding import GNMT, SearchSettings
+from kzoo.decoding import GNMT, SearchSettings, batched_search, search_settings
 from kzoo.errors import UserError
 from kzoo.models import Adam, LabelSmoothedCrossEntropy, NoamSchedule
 from kzoo.presets import load, pope_tiny
@@ -18,7 +18,7 @@ SMALL = {"num_layers": 1, "width": 32, "num_heads": 2, "feedforward_dim": 64, "m
 
 
 @pytest.fixture(scope="module")
-def trained():
+def learned():
     """A small translator after a little training on Scenes: bad, but not random."""
     keras.utils.set_random_seed(1)
     pairs = zip(*open_corpus("scenes").pairs("train", "en", "de"), strict=True)
@@ -29,21 +29,31 @@ def trained():
     optimizer = Adam(NoamSchedule(32, 50, 0.5), beta_2=0.98, epsilon=1e-9)
     translator.compile(optimizer, loss=LabelSmoothedCrossEntropy())
     batches = Batches(tokenizer(english), tokenizer(german), tokens=1024, num_shapes=1)
-    before = translator.evaluate(batches, verbose=0)
+    few = Batches(tokenizer(english[:50]), tokenizer(german[:50]), tokens=1024, num_shapes=1)
+    before = translator.evaluate(few, verbose=0)
     translator.fit(batches, epochs=2, shuffle=False, verbose=0)
-    assert translator.evaluate(batches, verbose=0) < before - 1
+    assert translator.evaluate(few, verbose=0) < before - 1
     return translator
+
+
+@pytest.fixture
+def trained(learned, monkeypatch):
+    """The same, with all searches in one shape: each shape is traced on its own."""
+    monkeypatch.setattr(search_settings, "LENGTHS", ())  # sentences are padded to the model's 40 tokens
+    monkeypatch.setattr(batched_search, "ROWS", (8,))
+    return learned
 
 
 SENTENCES = ["A man is sleeping.", "", "A woman in a red coat is sitting on the beach.", "Two dogs."]
 
 
-def test_translations_come_in_order_and_empty_stays_empty(trained):
-    together = trained.translate(SENTENCES)
+def test_translations_come_in_order_and_empty_stays_empty(learned):
+    """In several shapes."""
+    together = learned.translate(SENTENCES)
     assert together[1] == ""
     assert all(together[i] for i in (0, 2, 3))
-    assert together == [trained.translate([sentence])[0] for sentence in SENTENCES]
-    assert trained.translate([]) == []
+    assert together == [learned.translate([sentence])[0] for sentence in SENTENCES]
+    assert learned.translate([]) == []
 
 
 def test_translation_is_the_contract_s_greedy_search(trained):
@@ -53,7 +63,7 @@ def test_translation_is_the_contract_s_greedy_search(trained):
     words = [2]
     while words[-1] != 3 and len(words) < 40:  # the fortieth must end
         target = np.array([words + [0] * (40 - len(words))], "int32")  # of one shape, compiled once
-        logits = ops.convert_to_numpy(trained({"source": source, "target": target}))[0, len(words) - 1].copy()
+        logits = trained.predict_on_batch({"source": source, "target": target})[0, len(words) - 1].copy()
         logits[[0, 2]] = -np.inf
         words.append(int(logits.argmax()))
     expected = tokenizer.detokenize([w for w in words if w > 3])
@@ -107,9 +117,9 @@ def test_what_a_call_leaves_out_is_the_translator_s_own(trained, tmp_path):
     assert keras.models.clone_model(model).search == other
 
 
-def test_progress_counts_the_sentences_that_are_searched(trained):
+def test_progress_counts_the_sentences_that_are_searched(learned):
     counted = []
-    trained.translate(SENTENCES, progress=counted.append)
+    learned.translate(SENTENCES, progress=counted.append)
     assert sum(counted) == 3  # an empty one is not searched
 
 
@@ -178,8 +188,8 @@ def test_several_sentences_in_one_give_a_warning(trained, recwarn):
 
 
 def test_a_translator_of_one_direction_takes_its_own_languages(trained, monkeypatch):
-    expected = trained.translate(SENTENCES, beam_size=1)
-    assert trained.translate(SENTENCES, "en", "de", beam_size=1) == expected
+    expected = trained.translate(SENTENCES)
+    assert trained.translate(SENTENCES, "en", "de") == expected
     with pytest.raises(UserError, match="from en to de, not to 'fr'"):
         trained.translate(SENTENCES, target_language="fr")
     monkeypatch.setattr(trained, "target_language", None)
