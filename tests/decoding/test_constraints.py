@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from keras import ops
-from test_beam_search import Table, words_of
+from test_beam_search import Table, search, words_of
 
 from kzoo.decoding import BeamSearch, Exponent, SearchSettings
 from kzoo.decoding.batched_search import BatchedSearch, output_limit
@@ -37,17 +37,22 @@ def allowed(words, prefix, min_length, n):
     return True
 
 
-@pytest.mark.parametrize("min_length", [0, 3, LONGEST, 9])
-@pytest.mark.parametrize("n", [0, 1, 2, 3])
-@pytest.mark.parametrize("prefixed", [False, True])
-def test_outputs_are_the_best_of_all_that_are_allowed(model, min_length, n, prefixed):
+# The first of the prefixes is empty, so without prefixes each value is tried once.
+@pytest.mark.parametrize(
+    ("prefixed", "n", "min_length"),
+    [
+        *itertools.product([True], [0, 1, 2, 3], [0, 3, LONGEST, 9]),
+        *((False, n, min_length) for n, min_length in enumerate((LONGEST, 0, 3, 9))),
+    ],
+)
+def test_outputs_are_the_best_of_all_that_are_allowed(model, prefixed, n, min_length):
     numbers = np.arange(1, len(PREFIXES) + 1)
     inputs = {"source": numbers[:, None].astype("int32")}
     prefixes = PREFIXES if prefixed else [[]] * len(PREFIXES)
     if prefixed:
         inputs["prefix"] = np.array([[*p, *[PAD] * (LONGEST + 1 - len(p))] for p in prefixes], "int32")
-    search = BeamSearch(model, 128, LONGEST, Exponent(0.5), min_length=min_length, no_repeat_ngram=n)
-    found = {name: ops.convert_to_numpy(value) for name, value in search(inputs).items()}
+    beam = BeamSearch(model, 128, LONGEST, Exponent(0.5), min_length=min_length, no_repeat_ngram=n)
+    found = {name: ops.convert_to_numpy(value) for name, value in beam(inputs).items()}
     for sentence, prefix in enumerate(prefixes):
         kept = [words for words in EVERY if allowed(words, prefix, min(min_length, LONGEST), n)]
         scores = [model.log_probability(sentence, words) / len(words) ** 0.5 for words in kept]
@@ -64,14 +69,12 @@ def test_a_narrow_beam_keeps_them_too_and_halved_batches_do(random):
     prefix = np.zeros((20, 12), "int32")
     prefix[:, 0], prefix[::2, 1] = np.arange(10, 30), 7
     options = {"beam_size": 3, "max_length": 12, "min_length": 6, "no_repeat_ngram": 2}
-    together = BeamSearch(model, **options, staged=True)({"source": source, "prefix": prefix})
+    together = search(model, source, prefix, **options, staged=True)
     for sentence in (0, 1, 19):
-        alone = BeamSearch(model, **options)(
-            {"source": source[sentence : sentence + 1], "prefix": prefix[sentence : sentence + 1]}
-        )
-        tokens = ops.convert_to_numpy(together["tokens"][sentence])
-        np.testing.assert_array_equal(tokens, ops.convert_to_numpy(alone["tokens"][0]))
-        for row in tokens:
+        itself = slice(sentence, sentence + 1)
+        alone = search(model, source[itself], prefix[itself], **options)
+        np.testing.assert_array_equal(together["tokens"][sentence], alone["tokens"][0])
+        for row in together["tokens"][sentence]:
             words = words_of(row)
             beginning = [word for word in prefix[sentence] if word]
             assert allowed(words, beginning, 6, 2)
