@@ -20,17 +20,23 @@ def form(backbone):
     return encoder.architecture, encoder.num_features
 
 
-@pytest.mark.parametrize("kind", SMALL)
+MEANT = [
+    ({}, ("cnn_bn_fc_relu", 1024)),
+    ({"architecture": "cnn_fc_relu", "num_features": 16}, ("cnn_bn_fc_relu", 16)),
+    ({"architecture": "cnn_softmax_fc"}, ("cnn_bn_softmax_fc", 4096)),
+    ({"architecture": "cnn_relu"}, ("cnn_relu", 8)),
+    ({"architecture": "fc_1"}, ("fc_bn", 8)),
+    ({"architecture": "fc_2"}, ("fc_2", 1024)),
+    ({"architecture": "fc_2", "num_features": None}, ("fc_2", 1024)),
+]
+
+
+# Both kinds read configurations in their base class: two cases show that the second does.
 @pytest.mark.parametrize(
-    ("saved", "meant"),
+    ("kind", "saved", "meant"),
     [
-        ({}, ("cnn_bn_fc_relu", 1024)),
-        ({"architecture": "cnn_fc_relu", "num_features": 16}, ("cnn_bn_fc_relu", 16)),
-        ({"architecture": "cnn_softmax_fc"}, ("cnn_bn_softmax_fc", 4096)),
-        ({"architecture": "cnn_relu"}, ("cnn_relu", 8)),
-        ({"architecture": "fc_1"}, ("fc_bn", 8)),
-        ({"architecture": "fc_2"}, ("fc_2", 1024)),
-        ({"architecture": "fc_2", "num_features": None}, ("fc_2", 1024)),
+        *((RecurrentBackbone, *case) for case in MEANT),
+        *((TransformerBackbone, *case) for case in MEANT[:2]),
     ],
 )
 def test_a_configuration_keeps_what_it_meant(kind, saved, meant):

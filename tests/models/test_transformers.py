@@ -15,6 +15,7 @@ from kzoo.models.transformer import ADDED_POSITIONS
 from kzoo.text.vocabulary import PAD
 
 SETTINGS = {"num_layers": 2, "width": 16, "num_heads": 2, "feedforward_dim": 32, "max_length": 32}
+ONE_LAYER = {**SETTINGS, "num_layers": 1}
 # By the name of a test's case.
 ENCODINGS = {
     "pope": {"position_encoding": "pope", "position_options": {"normalize": True}},
@@ -36,7 +37,9 @@ def numbers(x):
 
 @functools.cache  # no test changes its weights
 def transformer(encoding="pope", norm="pre"):
-    return TransformerBackbone(50, **ENCODINGS[encoding], norm=norm, **SETTINGS)
+    # Two layers for their caches and their shared bias; other encodings are in a layer or before the first.
+    sizes = SETTINGS if encoding in ("pope", "bias") else ONE_LAYER
+    return TransformerBackbone(50, **ENCODINGS[encoding], norm=norm, **sizes)
 
 
 @pytest.mark.parametrize(("encoding", "norm"), [*((name, "pre") for name in ENCODINGS), ("pope", "post")])
@@ -138,7 +141,7 @@ def test_a_position_encoding_of_ones_own(words, monkeypatch):
         ADDED_POSITIONS, "own", lambda max_length, scale, **options: SinePositionEncoding(scale, **options)
     )
     own = TransformerBackbone(
-        50, position_encoding="own", position_options={"scale": 10000}, norm="pre", **SETTINGS
+        50, position_encoding="own", position_options={"scale": 10000}, norm="pre", **ONE_LAYER
     )
     sine = transformer("sine")
     own.set_weights(sine.get_weights())
