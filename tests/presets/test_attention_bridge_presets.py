@@ -6,6 +6,8 @@ from message_of import message_of
 from kzoo.errors import UserError
 from kzoo.presets import attention_bridge_bilingual, attention_bridge_m2m, attention_bridge_m2m_tiny, build
 
+pytestmark = pytest.mark.usefixtures("zeros")
+
 
 def lstm(inputs: int, units: int) -> int:
     return 4 * (inputs + units + 1) * units

@@ -21,6 +21,7 @@ def lstm(inputs: int, units: int) -> int:
     return 4 * (inputs + units + 1) * units
 
 
+@pytest.mark.usefixtures("zeros")
 def test_the_base_model_has_the_paper_s_size():
     source, target = 100, 200
     model = lookup_zh_en(source_vocabulary_size=source, target_vocabulary_size=target)
@@ -33,6 +34,7 @@ def test_the_base_model_has_the_paper_s_size():
     assert model.backbone.get_config()["dropout"] == 0.2
 
 
+@pytest.mark.usefixtures("zeros")
 def test_the_base_model_has_the_numbers_of_table_3():
     table = tomllib.loads((TRAINING / "glyph" / "paper.toml").read_text("utf-8"))["table3"]
     sizes = {name: table.pop(name) for name in ("source_vocabulary_size", "target_vocabulary_size")}

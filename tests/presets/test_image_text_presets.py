@@ -7,6 +7,7 @@ from keras import ops
 from kzoo.presets import image_text_base, image_text_tiny, pope_base, text_only_base, text_only_tiny
 
 
+@pytest.mark.usefixtures("zeros")
 def test_base_is_vaswani_s_transformer_with_the_features_of_vgg():
     model, text_only = (build(source_vocabulary_size=50) for build in (image_text_base, text_only_base))
     config = model.backbone.get_config()

@@ -20,6 +20,7 @@ from kzoo.presets import (
 from kzoo.presets.pope import BIG
 
 
+@pytest.mark.usefixtures("zeros")
 def test_base_is_vaswani_s_transformer():
     model = pope_base(source_vocabulary_size=100)
     config = model.backbone.get_config()
@@ -31,6 +32,7 @@ def test_base_is_vaswani_s_transformer():
     assert model.compiled
 
 
+@pytest.mark.usefixtures("zeros")
 @pytest.mark.parametrize("builder", [pope_big, sine_big])
 def test_big_is_vaswani_s(builder):
     """Vaswani et al. 2017, Table 3, row "big": 213 million parameters with 37,000 joint subwords."""
