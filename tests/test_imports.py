@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from kzoo.presets import pope_tiny
+from kzoo.text import SubwordTokenizer, train_subwords
+
 PACKAGE = Path(__file__).resolve().parents[1] / "kzoo"
 # What each room may import from the package.
 ALLOWED = {
@@ -121,23 +124,8 @@ def test_what_a_package_lists_is_there(stub):
     assert package.__all__ and all(hasattr(package, name) for name in package.__all__)
 
 
-def test_importing_the_layers_or_the_models_makes_them_known_to_keras():
-    """So that `keras.models.load_model` finds what a file names."""
-    registered = {"layers": set(), "": set()}
-    for path in PACKAGE.rglob("*.py"):
-        found = re.findall(r'register_keras_serializable\("kzoo"\)\nclass (\w+)', path.read_text("utf-8"))
-        registered["layers" if path.parent.name == "layers" else ""].update(f"kzoo>{name}" for name in found)
-    code = (
-        "import keras, kzoo.layers; known = keras.saving.get_custom_objects; print(*known()); "
-        "import kzoo.models; print(*known())"
-    )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    layers, everything = (set(line.split()) for line in done.stdout.splitlines())
-    assert layers >= registered["layers"]
-    assert everything >= registered["layers"] | registered[""]
-
-
-HIDDEN = """
+# One process for several tests: importing Keras takes seconds.
+IMPORTS = """
 import builtins, importlib, pathlib, sys
 
 ONE_SYSTEMS = {"fcntl", "grp", "pwd", "resource", "termios", "msvcrt", "winreg"}
@@ -150,15 +138,54 @@ def hiding(name, globals=None, *others, **named):
     return found(name, globals, *others, **named)
 
 builtins.__import__ = hiding
-package = pathlib.Path(sys.argv[1])
+import keras, kzoo.layers
+known = keras.saving.get_custom_objects
+print(*known())
+import kzoo.models
+print(*known())
+package, file, preset = map(pathlib.Path, sys.argv[1:])
+print(keras.saving.load_model(file).count_params())
+import kzoo.presets
+print(kzoo.presets.load(preset).count_params())
 for path in sorted(package.rglob("*.py")):
     if path.name != "__main__.py":
         importlib.import_module(".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__"))
 """
 
 
-def test_everything_can_be_imported_where_modules_of_one_system_are_missing():
-    subprocess.run([sys.executable, "-c", HIDDEN, str(PACKAGE)], check=True)
+@pytest.fixture(scope="module")
+def translator():
+    return pope_tiny(SubwordTokenizer(train_subwords(["a man", "a dog"] * 9, 20)), num_layers=1, width=16)
+
+
+@pytest.fixture(scope="module")
+def imported_afresh(translator, tmp_path_factory):
+    """The process, which has ended: what Keras knows and two sizes are its output, a line each."""
+    folder = tmp_path_factory.mktemp("saved")
+    translator.save(folder / "translator.keras")
+    translator.save_to_preset(folder / "preset")
+    arguments = (PACKAGE, folder / "translator.keras", folder / "preset")
+    return subprocess.run([sys.executable, "-c", IMPORTS, *arguments], capture_output=True, text=True)
+
+
+def test_importing_the_layers_or_the_models_makes_them_known_to_keras(imported_afresh):
+    """So that `keras.models.load_model` finds what a file names."""
+    registered = {"layers": set(), "": set()}
+    for path in PACKAGE.rglob("*.py"):
+        found = re.findall(r'register_keras_serializable\("kzoo"\)\nclass (\w+)', path.read_text("utf-8"))
+        registered["layers" if path.parent.name == "layers" else ""].update(f"kzoo>{name}" for name in found)
+    layers, everything = (set(line.split()) for line in imported_afresh.stdout.splitlines()[:2])
+    assert layers >= registered["layers"]
+    assert everything >= registered["layers"] | registered[""]
+
+
+def test_a_fresh_process_loads_files_and_presets(translator, imported_afresh):
+    """A file with the models imported, a preset with the presets, and nothing else before."""
+    assert [*map(int, imported_afresh.stdout.splitlines()[2:])] == [translator.count_params()] * 2
+
+
+def test_everything_can_be_imported_where_modules_of_one_system_are_missing(imported_afresh):
+    assert imported_afresh.returncode == 0, imported_afresh.stderr
 
 
 @pytest.mark.parametrize(

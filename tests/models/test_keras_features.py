@@ -4,8 +4,6 @@ The same on every backend, so tested on one.
 """
 
 import inspect
-import subprocess
-import sys
 
 import keras
 import numpy as np
@@ -123,11 +121,12 @@ def test_frozen_layers_stay_frozen(translator, tmp_path):
 def test_lora_adapts_dense_layers_alone(translator, tmp_path):
     model = pope_tiny(translator.source_tokenizer, **SMALL)
     model.set_weights(translator.get_weights())
-    expected = model.translate(SENTENCES, beam_size=2)
+    texts = SENTENCES[:1]  # one shape to compile
+    expected = model.translate(texts, beam_size=2)
     model.backbone.enable_lora(2)
-    assert model.translate(SENTENCES, beam_size=2) == expected  # it begins with zeros
+    assert model.translate(texts, beam_size=2) == expected  # it begins with zeros
     fixed = [weight.path for weight in model.non_trainable_weights]
-    model.compile(keras.optimizers.SGD(1.0), model.loss, jit_compile=False)
+    model.compile(keras.optimizers.SGD(1.0), model.loss)
     before = {weight.path: ops.convert_to_numpy(weight) for weight in model.weights}
     inputs = {"source": np.array([[5, 6, 3]], "int32"), "target": np.array([[2, 7]], "int32")}
     for _ in range(2):  # at first one of the two factors is zero
@@ -141,19 +140,6 @@ def test_lora_adapts_dense_layers_alone(translator, tmp_path):
         ops.convert_to_numpy(loaded(inputs)), ops.convert_to_numpy(model(inputs)), atol=1e-4
     )
     loaded.save_to_preset(tmp_path / "preset")
-
-
-def test_a_fresh_process_loads_both(translator, tmp_path):
-    """Nothing is imported there but what the first line says."""
-    translator.save(tmp_path / "translator.keras")
-    translator.save_to_preset(tmp_path / "preset")
-    program = (
-        "import kzoo.models, keras, kzoo.presets;"
-        f"a = keras.saving.load_model({str(tmp_path / 'translator.keras')!r});"
-        f"b = kzoo.presets.load({str(tmp_path / 'preset')!r});"
-        "assert a.count_params() == b.count_params()"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_predict_gives_logits(translator):
