@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 import tempfile
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
 import pytest
@@ -89,6 +90,19 @@ def shelved():
     from kzoo.presets import load
 
     return functools.cache(load)
+
+
+@pytest.fixture
+def few_scenes(monkeypatch):
+    """Scenes with 200 sentences a split: where any will do, to score 1,000 takes half a second."""
+    from kzoo.data.corpora import CORPORA
+    from kzoo.data.text_files import Text
+
+    def read(split, language):
+        return Text(f"scenes/{split}", scenes.read(split, language).sentences[:200])
+
+    scenes = CORPORA["scenes"]
+    monkeypatch.setitem(CORPORA, "scenes", replace(scenes, read=read))
 
 
 @pytest.fixture(scope="session")

@@ -279,6 +279,7 @@ def test_a_report_is_on_the_first_run_s_own_test_set(tmp_path, monkeypatch, caps
     assert seen == [("test_2016_flickr", "en", "de")]
 
 
+@pytest.mark.usefixtures("few_scenes")
 def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatch):
     """With a translator that knows the references into German, and repeats its source for English."""
 
@@ -308,6 +309,7 @@ def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatc
     assert "fewer than two of en, xx in val" in str(refused.exception)
 
 
+@pytest.mark.usefixtures("few_scenes")
 def test_a_model_tuned_in_one_direction_is_scored_in_that_alone(tmp_path, monkeypatch):
     model = SimpleNamespace(
         multilingual=True, languages=["en", "de"], between=None, translate=lambda texts, *_, **__: texts

@@ -35,6 +35,7 @@ def test_a_file_without_scores_is_named(scores, tmp_path):
         read_directions(tmp_path / "d.json")
 
 
+@pytest.mark.usefixtures("few_scenes")
 def test_directions_are_scored_written_and_read(tmp_path):
     corpus = open_corpus("scenes")
     scores = evaluate_directions(Echo(), corpus, "test", [("en", "de"), ("de", "de")])
@@ -112,6 +113,7 @@ def framed(svg: str) -> list[str]:
     return found
 
 
+@pytest.mark.usefixtures("few_scenes")
 def test_nobody_may_know_what_was_unseen(tmp_path):
     scores = evaluate_directions(Echo(), open_corpus("scenes"), "val", [("en", "de")])
     write_directions(scores, tmp_path / "scores.json")

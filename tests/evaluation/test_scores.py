@@ -132,6 +132,7 @@ class Copier:
         return texts
 
 
+@pytest.mark.usefixtures("few_scenes")
 def test_evaluate_searches_as_it_is_told_or_else_as_the_translator_does():
     copier = Copier()
     whole = {"split_sentences": False, "source_language": "en", "target_language": "de"}
@@ -196,16 +197,17 @@ def test_where_meteor_is_not_installed_nothing_names_it(tmp_path):
         assert "meteor" not in text.lower()
 
 
+@pytest.mark.usefixtures("few_scenes")
 def test_evaluate_scores_each_split_and_all_together(tmp_path):
     corpus = open_corpus("scenes")
     scores, translations = evaluate(Copier(), corpus, ["val", "test"], "en", "de")
     assert [s.split for s in scores] == ["val", "test", "all"]
-    assert [s.sentences for s in scores] == [1000, 1000, 2000]
+    assert [s.sentences for s in scores] == [200, 200, 400]
     everything = corpus.sentences("val", "en") + corpus.sentences("test", "en")
     references = corpus.sentences("val", "de") + corpus.sentences("test", "de")
     assert scores[2].bleu == sacrebleu.corpus_bleu(everything, [references]).score
     assert translations["val"] == corpus.sentences("val", "en")
-    assert f"| all | 2000 | {scores[2].bleu:.1f} |" in score_table(scores)
+    assert f"| all | 400 | {scores[2].bleu:.1f} |" in score_table(scores)
 
     write_scores(scores, tmp_path / "scores.json", beam_size=5)
     content = json.loads((tmp_path / "scores.json").read_text())
