@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from kzoo.data import Batches, open_corpus
+from kzoo.decoding import search_settings
 from kzoo.export import graph_search
 from kzoo.models import Adam, LabelSmoothedCrossEntropy, NoamSchedule, TransformerBackbone
 from kzoo.models.backbones import uses_xla
@@ -23,6 +24,15 @@ SMALL = {
     "max_length": 40,
     "dropout": 0.0,
 }
+
+
+@pytest.fixture(autouse=True)
+def two_lengths():
+    """16 and the model's 40 tokens: a search of each is compiled on its own."""
+    with pytest.MonkeyPatch.context() as patch:  # the test undoes its own
+        for module in (search_settings, graph_search):
+            patch.setattr(module, "LENGTHS", (16,))
+        yield
 
 
 def trained(english, german, tokenizer):
