@@ -44,10 +44,5 @@ class RoPEEmbedding(RotaryEmbedding):
     def __init__(
         self, max_wavelength: int = 10000, sequence_axis: int = -2, feature_axis: int = -1, **kwargs
     ):
-        super().__init__(
-            max_wavelength=max_wavelength,
-            sequence_axis=sequence_axis,
-            feature_axis=feature_axis,
-            **kwargs,
-        )
+        super().__init__(max_wavelength, sequence_axis=sequence_axis, feature_axis=feature_axis, **kwargs)
         self.supports_masking = True
