@@ -20,26 +20,7 @@ LINES = ["-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1))]
 # Formats, and metadata without the date, so that files do not vary.
 FORMATS = {"png": None, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
-STYLE = {
-    "axes.edgecolor": "#444444",
-    "axes.grid": False,
-    "axes.labelcolor": "#222222",
-    "axes.linewidth": 0.7,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 9,
-    "figure.titlesize": 10,
-    "font.size": 8.5,
-    "grid.color": "#DDDDDD",
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "lines.linewidth": 1.4,
-    "mathtext.fontset": "cm",
-    "svg.hashsalt": "kzoo",  # so that names within the file do not vary
-    "xtick.color": "#444444",
-    "ytick.color": "#444444",
-}
+STYLE = Path(__file__).with_name("figures.mplstyle")
 
 
 @contextlib.contextmanager
@@ -61,7 +42,7 @@ def picture(path: str | Path, size: tuple[float, float], formulas: bool = False)
     if suffix not in FORMATS:
         reason = f"cannot draw a .{suffix} file" if suffix else "a picture's name needs a suffix"
         raise UserError(f"{path}: {reason}; known: {', '.join('.' + known for known in FORMATS)}")
-    with rc_context({**STYLE, "font.family": _families(), "text.parse_math": formulas}):
+    with rc_context({"font.family": _families(), "text.parse_math": formulas}, STYLE):
         figure = Figure(figsize=size, layout="constrained")
         yield figure
         with whole_file(path) as file:
