@@ -17,11 +17,9 @@ from kzoo.hub.integrity import (
     CONFIG_FILE,
     SEARCH_FILE,
     TRANSLATOR_FILE,
-    check_files,
-    check_listed,
+    SealedFolder,
     check_name,
     holds_values,
-    read_listing,
 )
 from kzoo.positions import pope_table, sine_table
 from kzoo.text.vocabulary import END, NOT_TEXT, UNKNOWN
@@ -102,17 +100,16 @@ def converted(folder: Path) -> Path:
     Raises:
         UserError: as `convert`; or a file of the preset is missing or altered.
     """
-    listing = read_listing(folder)
+    sealed = SealedFolder(folder)
     tokenizers = read_object(folder / TRANSLATOR_FILE)["tokenizers"]
     used = [folder / name for name in (SEARCH_FILE, CONFIG_FILE, TRANSLATOR_FILE, *tokenizers)]
     used += (path for name in tokenizers for path in _assets(folder, name).glob("*"))
-    check_listed(folder, listing, (path.relative_to(folder).as_posix() for path in used if path.exists()))
-    settings = (CONFIG_FILE, TRANSLATOR_FILE, SEARCH_FILE)
-    check_files(folder, {name: listing[name] for name in settings if name in listing})
-    key = "\n".join(f"{name} {digest}" for name, digest in sorted(listing.items()) if name != SEARCH_FILE)
+    sealed.require(*(path.relative_to(folder).as_posix() for path in used if path.exists()))
+    sealed.check(*(name for name in (CONFIG_FILE, TRANSLATOR_FILE, SEARCH_FILE) if name in sealed.files))
+    key = "\n".join(f"{name} {seen}" for name, seen in sorted(sealed.files.items()) if name != SEARCH_FILE)
 
     def make(made: Path):
-        check_files(folder, listing)
+        sealed.check()
         convert(folder, made)
 
     return cached_folder("ctranslate2", f"{FORMAT}\n{key}", make)
@@ -193,7 +190,7 @@ def _weights(folder: Path):
 
     with contextlib.ExitStack() as opened:
         # Other weights may lie beside the preset's own.
-        paths = [folder / name for name in sorted(read_listing(folder)) if name.endswith(".weights.h5")]
+        paths = [folder / name for name in sorted(SealedFolder(folder).files) if name.endswith(".weights.h5")]
         files = {str(path): opened.enter_context(h5py.File(path)) for path in paths}
 
         def weight(layer: str, number: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from kzoo.engine import usable_cores, why_not_imported, why_not_searched
 from kzoo.engine.conversion import SIDES, converted
 from kzoo.errors import UserError
 from kzoo.files import read_object
-from kzoo.hub.integrity import CONFIG_FILE, TRANSLATOR_FILE, own_search, read_listing
+from kzoo.hub.integrity import CONFIG_FILE, TRANSLATOR_FILE, SealedFolder, own_search
 from kzoo.text.languages import TwoLanguages
 from kzoo.text.pieces import MarianPieces, Subwords
 from kzoo.text.texts import Hypothesis, SplitTexts, as_hypotheses, checked_texts, tokenize_within
@@ -67,7 +67,7 @@ class CTranslate2Translator(TwoLanguages):
         import ctranslate2
 
         settings = read_object(folder / TRANSLATOR_FILE)
-        self.listing = None if model else read_listing(folder)  # before it may change
+        self.listing = None if model else SealedFolder(folder).files  # before it may change
         model = model or converted(folder)
         self.folder, self.threads = folder, threads or usable_cores()
         self.source_language = settings.get("source_language")

@@ -5,7 +5,6 @@ Also its search settings.
 
 import os
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,61 +49,72 @@ def seal(folder: str | os.PathLike):
     write_json(folder / METADATA_FILE, {**metadata, "kzoo_format": FORMAT, "files": files})
 
 
-def read_listing(folder: str | os.PathLike, source: str | None = None) -> dict[str, str]:
-    """Return each file's SHA-256 by its name, from a preset's metadata.
+class SealedFolder:
+    """A preset's folder, whose metadata lists the SHA-256 of its files.
 
     Args:
         folder: the preset.
         source: handle from which it is being fetched; errors name it instead of the folder.
 
+    Attributes:
+        folder: the preset.
+        files: the SHA-256 of each file by its name.
+
     Raises:
         UserError: no metadata, a newer format, no checksums, a file name outside the folder, or a card or
             scores that are a link out of it.
     """
-    name = source or str(folder)
-    metadata = read_object(_inside(Path(folder), METADATA_FILE, source))
-    number = metadata.get("kzoo_format", FORMAT)
-    if number != FORMAT:
-        raise UserError(f"preset {name} has format {number!r}, but this kzoo reads {FORMAT}: update kzoo")
-    files = metadata.get("files")
-    if not files or not isinstance(files, dict):
-        raise UserError(
-            f"preset {name}: {METADATA_FILE} lists no checksums: save it again with a translator's "
-            "save_to_preset, or add them with kzoo.hub.seal if it is your own"
-        )
-    for file in files:
-        check_name(file, f"preset {name}: {METADATA_FILE}")
-    for note in NOTES:  # without checksums; a server's page shows them
-        if (Path(folder) / note).exists():
-            _inside(Path(folder), note, source)
-    return files
 
-
-def check_listed(folder: str | os.PathLike, listing: dict[str, str], names: Iterable[str]):
-    """Raise `UserError` for a file without a checksum in a preset's listing."""
-    for name in names:
-        if name not in listing:
-            raise UserError(f"preset {folder}: {METADATA_FILE} lists no {name}; {_remedy(None)}")
-
-
-def check_files(folder: str | os.PathLike, listing: dict[str, str], source: str | None = None):
-    """Compare files with their SHA-256.
-
-    Args:
-        folder: the preset.
-        listing: what `read_listing` returned, or a part of it.
-        source: as in `read_listing`.
-
-    Raises:
-        UserError: a file is missing, altered, or a link out of the folder.
-    """
-    for name, expected in listing.items():
-        seen = sha256(_inside(Path(folder), name, source))
-        if seen != expected:
+    def __init__(self, folder: str | os.PathLike, source: str | None = None):
+        self.folder, self._name = Path(folder), f"preset {source or folder}"
+        self._remedy = "delete the folder and fetch or copy the preset again"
+        if source:
+            self._remedy = "fetch it again later, or contact its author"
+        metadata = read_object(self._inside(METADATA_FILE))
+        number = metadata.get("kzoo_format", FORMAT)
+        if number != FORMAT:
+            raise UserError(f"{self._name} has format {number!r}, but this kzoo reads {FORMAT}: update kzoo")
+        self.files: dict[str, str] = metadata.get("files")
+        if not self.files or not isinstance(self.files, dict):
             raise UserError(
-                f"preset {source or folder}: {name} is altered or cut short (SHA-256 {seen:.12}… instead of "
-                f"{expected!s:.12}…); {_remedy(source)}"
+                f"{self._name}: {METADATA_FILE} lists no checksums: save it again with a translator's "
+                "save_to_preset, or add them with kzoo.hub.seal if it is your own"
             )
+        for file in self.files:
+            check_name(file, f"{self._name}: {METADATA_FILE}")
+        for note in NOTES:  # without checksums; a server's page shows them
+            if (self.folder / note).exists():
+                self._inside(note)
+
+    def require(self, *names: str):
+        """Raise `UserError` for a file without a checksum."""
+        for name in names:
+            if name not in self.files:
+                raise UserError(f"{self._name}: {METADATA_FILE} lists no {name}; {self._remedy}")
+
+    def check(self, *names: str):
+        """Compare files with their SHA-256; all files by default.
+
+        Raises:
+            UserError: a file has no checksum, is missing, altered, or a link out of the folder.
+        """
+        self.require(*names)
+        for name in names or self.files:
+            seen, expected = sha256(self._inside(name)), self.files[name]
+            if seen != expected:
+                raise UserError(
+                    f"{self._name}: {name} is altered or cut short (SHA-256 {seen:.12}… instead of "
+                    f"{expected!s:.12}…); {self._remedy}"
+                )
+
+    def _inside(self, name: str) -> Path:
+        """Return the path of a file. Raise `UserError` if it is missing or a link out of the folder."""
+        path = (self.folder / name).resolve()
+        if not path.is_relative_to(self.folder.resolve()):
+            raise UserError(f"{self._name}: {name} is a link out of the folder; replace it with the file")
+        if not path.is_file():
+            raise UserError(f"{self._name}: {name} is missing; {self._remedy}")
+        return path
 
 
 def check_name(name: str, where: str):
@@ -129,21 +139,3 @@ def own_search(folder: Path) -> SearchSettings:
     """
     path = folder / SEARCH_FILE
     return SearchSettings.from_entries(read_object(path) if path.exists() else {}, path)
-
-
-def _inside(folder: Path, name: str, source: str | None) -> Path:
-    """Return the path of a file. Raise `UserError` if it is missing or a link out of the folder."""
-    path = (folder / name).resolve()
-    if not path.is_relative_to(folder.resolve()):
-        raise UserError(
-            f"preset {source or folder}: {name} is a link out of the folder; replace it with the file"
-        )
-    if not path.is_file():
-        raise UserError(f"preset {source or folder}: {name} is missing; {_remedy(source)}")
-    return path
-
-
-def _remedy(source: str | None) -> str:
-    if source:
-        return "fetch it again later, or contact its author"
-    return "delete the folder and fetch or copy the preset again"

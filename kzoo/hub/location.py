@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from kzoo.errors import UserError, first_line, nearest
 from kzoo.files import cache_folder, read_object, whole_folder
-from kzoo.hub.integrity import CONFIG_FILE, METADATA_FILE, NOTES, check_files, read_listing
+from kzoo.hub.integrity import CONFIG_FILE, METADATA_FILE, NOTES, SealedFolder
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 HUGGING_FACE = re.compile(rf"hf://({NAME}/{NAME})(?:@({NAME}(?:/{NAME})*))?")
@@ -169,9 +169,9 @@ def _fill(folder: Path, handle: str, fetch: Fetch):
         if missing := [name for name in needed if not (folder / name).is_file()]:
             raise UserError(f"{handle}: {', '.join(missing)} cannot be fetched; check the network")
     else:
-        listing = read_listing(folder, handle)
-        get(*listing)
-        check_files(folder, listing, handle)
+        sealed = SealedFolder(folder, handle)
+        get(*sealed.files)
+        sealed.check()
         for name in NOTES:
             with contextlib.suppress(UserError):  # not every author writes them
                 get(name)

@@ -19,10 +19,8 @@ from kzoo.hub.integrity import (
     METADATA_FILE,
     SEARCH_FILE,
     TRANSLATOR_FILE,
-    check_files,
-    check_listed,
+    SealedFolder,
     own_search,
-    read_listing,
     seal,
 )
 from kzoo.hub.location import is_marian, locate
@@ -195,15 +193,15 @@ def read_preset(preset: str | os.PathLike, translator: type[keras.Model], **over
     folder = locate(preset).absolute()  # keras-hub would look for a bare name among its own presets
     if is_marian(folder):
         raise UserError(f"{folder} holds a Marian model: kzoo.presets.load converts it")
-    listing = read_listing(folder)
-    check_listed(folder, listing, (CONFIG_FILE, TRANSLATOR_FILE))
-    check_files(folder, listing)
+    sealed = SealedFolder(folder)
+    sealed.require(CONFIG_FILE, TRANSLATOR_FILE)
+    sealed.check()
     weights = [WEIGHTS_FILE]
     if not (folder / WEIGHTS_FILE).exists() and (folder / SHARDS_FILE).exists():  # as keras-hub decides
         shards = keras.tree.flatten(read_object(folder / SHARDS_FILE).get("weight_map"))
         weights = [SHARDS_FILE, *sorted(set(map(str, shards)))]
-    check_listed(folder, listing, weights)
-    settings = read_settings(folder)
+    sealed.require(*weights)
+    settings = read_settings(sealed)
     kind = settings.pop("class")
     several = "languages" in settings
     if kind not in [one.__name__ for one in translator.__mro__] or translator.multilingual != several:
@@ -213,7 +211,7 @@ def read_preset(preset: str | os.PathLike, translator: type[keras.Model], **over
         )
     files = settings.pop("tokenizers")
     if (folder / SEARCH_FILE).exists():
-        check_listed(folder, listing, [SEARCH_FILE])
+        sealed.require(SEARCH_FILE)
     settings["search"] = own_search(folder)
     configuration = read_object(folder / CONFIG_FILE)
     check_object(configuration, folder / CONFIG_FILE)
@@ -227,7 +225,7 @@ def read_preset(preset: str | os.PathLike, translator: type[keras.Model], **over
                     f"preset {folder} has no argument {name!r} to change; {nearest(name, may_differ)}"
                 )
         check_weights(folder, configuration, [folder / name for name in weights if name != SHARDS_FILE])
-        by_file = {file: _read_tokenizer(folder, file, listing) for file in files}
+        by_file = {file: _read_tokenizer(sealed, file) for file in files}
         tokenizers = [by_file[file] for file in files]
         check_vocabularies(folder, config, tokenizers)
         backbone = Backbone.from_preset(str(folder), **overrides)
@@ -253,30 +251,29 @@ def _in_one_line(folder: Path, overrides: dict):
         ) from error
 
 
-def _read_tokenizer(folder: Path, file: str, listing: dict[str, str]):
+def _read_tokenizer(sealed: SealedFolder, file: str):
     """Return the tokenizer of a configuration, with its assets from the folder of the same name."""
-    check_listed(folder, listing, [file])
-    configuration = read_object(folder / file)
-    check_object(configuration, folder / file)
+    sealed.require(file)
+    path = sealed.folder / file
+    configuration = read_object(path)
+    check_object(configuration, path)
     tokenizer = keras.saving.deserialize_keras_object(configuration, safe_mode=True)
     if getattr(tokenizer, "config_file", None) != file:
-        raise UserError(f"{folder / file} does not configure a tokenizer that is saved as {file}")
+        raise UserError(f"{path} does not configure a tokenizer that is saved as {file}")
     assets = [f"assets/{file.removesuffix('.json')}/{asset}" for asset in tokenizer.file_assets]
-    check_listed(folder, listing, assets)
-    tokenizer.load_preset_assets(str(folder))
+    sealed.require(*assets)
+    tokenizer.load_preset_assets(str(sealed.folder))
     return tokenizer
 
 
-def read_settings(folder: str | os.PathLike) -> dict:
+def read_settings(sealed: SealedFolder) -> dict:
     """Return the settings of a preset: its translator's class, its tokenizers' files and its languages.
 
     Raises:
         UserError: the file is missing, altered or not a kzoo preset's.
     """
-    listing = read_listing(folder)
-    check_listed(folder, listing, [TRANSLATOR_FILE])
-    check_files(folder, {TRANSLATOR_FILE: listing[TRANSLATOR_FILE]})
-    path = Path(folder) / TRANSLATOR_FILE
+    sealed.check(TRANSLATOR_FILE)
+    path = sealed.folder / TRANSLATOR_FILE
     settings = read_object(path)
     _check_translator(settings, path)
     return settings

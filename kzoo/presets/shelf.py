@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kzoo.errors import UserError, nearest
 from kzoo.files import cached_folder, read_object, write_json
 from kzoo.hub import location
-from kzoo.hub.integrity import CONFIG_FILE, METADATA_FILE, SCORES_FILE, TRANSLATOR_FILE
+from kzoo.hub.integrity import CONFIG_FILE, METADATA_FILE, SCORES_FILE, TRANSLATOR_FILE, SealedFolder
 from kzoo.hub.location import INSTALLABLE, SHELF, is_marian, shelved
 
 if TYPE_CHECKING:  # listing presets needs no deep-learning library
@@ -168,7 +168,7 @@ def load(preset: str | os.PathLike, **overrides) -> Any:
     from kzoo.models.preset_files import read_settings
 
     folder = locate(preset)
-    kind = read_settings(folder)["class"]
+    kind = read_settings(SealedFolder(folder))["class"]
     if kind not in TRANSLATORS:
         raise UserError(
             f"{folder} holds a translator of class {kind!r}, which this kzoo does not know: update kzoo, or, "

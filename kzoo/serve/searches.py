@@ -13,7 +13,7 @@ from kzoo.decoding import SearchSettings
 from kzoo.decoding.search_settings import LENGTHS, padded_length
 from kzoo.engine import why_not_searched
 from kzoo.errors import UserError
-from kzoo.hub.integrity import read_listing
+from kzoo.hub.integrity import SealedFolder
 from kzoo.text.texts import Hypothesis
 from kzoo.text.vocabulary import UNKNOWN
 
@@ -134,6 +134,6 @@ class EngineSearch:
         from kzoo.presets.shelf import load
 
         # Both engines must have the same model; the folder may have been trained on or replaced.
-        if read_listing(self.translator.folder) != self.translator.listing:
+        if SealedFolder(self.translator.folder).files != self.translator.listing:
             raise UserError("the preset has changed since the server was started: restart the server")
         return KerasSearch(load(str(self.translator.folder)), self._settings, self._max_batch)

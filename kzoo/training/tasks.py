@@ -15,7 +15,7 @@ from kzoo.data.language_pairs import two_languages
 from kzoo.data.pair_batches import check_weights
 from kzoo.errors import UserError, nearest
 from kzoo.files import whole_folder
-from kzoo.hub.integrity import METADATA_FILE, check_files, read_listing
+from kzoo.hub.integrity import METADATA_FILE, SealedFolder
 from kzoo.images import image_rows
 from kzoo.models import (
     SGD,
@@ -319,10 +319,10 @@ def copy_start(recipe: Recipe, folder: Path):
         if "://" in recipe.preset:
             raise
         raise UserError(f"no preset {recipe.preset!r}; {nearest(recipe.preset, list_presets())}") from None
-    listing = read_listing(preset)
-    check_files(preset, listing)
+    sealed = SealedFolder(preset)
+    sealed.check()
     with whole_folder(start) as copy:
-        for name in (METADATA_FILE, *listing):
+        for name in (METADATA_FILE, *sealed.files):
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(preset / name, copy / name)
 

@@ -23,7 +23,7 @@ from rich.console import Console
 from kzoo import presets
 from kzoo.errors import UserError
 from kzoo.hub import locate, location
-from kzoo.hub.integrity import check_files, read_listing
+from kzoo.hub.integrity import SealedFolder
 from kzoo.presets import list_presets, load, shelf
 
 NAME = "pope_small_multi30k_en_de"
@@ -94,7 +94,7 @@ def test_fetched_once_checked_and_offline_from_then_on(hub, tmp_path, shelved):
         np.testing.assert_array_equal(ours, theirs)
     folder = tmp_path / "cache" / "presets" / "hf" / "someone" / "some-preset" / "main"
     assert {preset for preset, _ in hub.asked} == {("someone/some-preset", None)}
-    names = ["metadata.json", *read_listing(folder), "README.md", "scores.json"]
+    names = ["metadata.json", *SealedFolder(folder).files, "README.md", "scores.json"]
     assert sorted(name for _, name in hub.asked) == sorted(names)
     assert kept(tmp_path) == sorted(folder / name for name in names)  # files, no links, no notes
     assert not any(path.is_symlink() for path in kept(tmp_path))
@@ -120,12 +120,12 @@ def test_a_revision_or_version_is_pinned(hub, tmp_path, handle, asked, folder):
 def test_a_preset_may_have_no_card_and_no_scores(hub, handle):
     (hub.folder / "README.md").unlink()
     (hub.folder / "scores.json").unlink()
-    check_files(locate(handle), read_listing(locate(handle)))
+    SealedFolder(locate(handle)).check()
 
 
 def test_a_kaggle_notebook_has_a_folder_of_its_own(hub, monkeypatch):
     monkeypatch.setattr(kagglehub, "model_download", lambda handle, path, output_dir: str(hub.folder / path))
-    check_files(locate(KAGGLE), read_listing(locate(KAGGLE)))
+    SealedFolder(locate(KAGGLE)).check()
     assert (locate(KAGGLE) / "README.md").is_file()
 
 
@@ -164,7 +164,7 @@ def test_a_break_leaves_nothing_and_the_next_try_all(hub, tmp_path):
     refused(HANDLE, HANDLE, "model.weights.h5")
     assert kept(tmp_path) == []
     weights.rename(hub.folder / "model.weights.h5")
-    check_files(locate(HANDLE), read_listing(locate(HANDLE)))
+    SealedFolder(locate(HANDLE)).check()
 
 
 def test_a_name_is_no_pattern(hub):
@@ -222,7 +222,7 @@ def test_two_that_fetch_at_once_do_not_harm_each_other(hub, tmp_path, monkeypatc
     for thread in threads:
         thread.join()
     assert len(found) == 2 and len(set(found)) == 1
-    check_files(found[0], read_listing(found[0]))
+    SealedFolder(found[0]).check()
     assert [path.name for path in found[0].parent.iterdir()] == ["main"]
 
 
@@ -232,7 +232,7 @@ def test_what_was_altered_in_the_cache_is_refused_until_it_is_deleted(hub):
     with pytest.raises(UserError, match="main: joint_tokenizer.json is altered.*delete the folder and fetch"):
         load(HANDLE)
     shutil.rmtree(folder)
-    check_files(locate(HANDLE), read_listing(folder))
+    SealedFolder(locate(HANDLE)).check()
 
 
 def test_a_cache_that_cannot_be_written_is_one_line(hub, tmp_path, monkeypatch):
@@ -277,7 +277,7 @@ def test_a_dtype_that_keras_does_not_know_is_named(dtype):
 
 def test_the_shelf_s_presets_are_as_they_were_sealed():
     for name in location.shelved():
-        check_files(location.SHELF / name, read_listing(location.SHELF / name))
+        SealedFolder(location.SHELF / name).check()
 
 
 def test_what_can_be_installed_is_what_the_shelf_has():
