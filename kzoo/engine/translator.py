@@ -121,13 +121,12 @@ class CTranslate2Translator(TwoLanguages):
         if reason := why_not_searched(search):
             raise UserError(reason)
         n = checked_n(n, search)
-        source, target = self.direction(source_language, target_language)
-        texts, options = checked_texts(texts), self.tokenizer_options(target)
-        split = SplitTexts(texts, [source] * len(texts), split_sentences, bool(self.target_languages))
+        direction = self.direction(source_language, target_language)
+        texts, options = checked_texts(texts), self.tokenizer_options(direction[1])
+        split = SplitTexts(texts, [direction] * len(texts), split_sentences, bool(self.target_languages))
         most = self.max_length - 1
         tokens = tokenize_within(self.source_tokenizer, split.sentences, most, truncate, **options)
-        found = self.n_best_of_tokens(tokens, n, search, progress)
-        return split.join(found, [target] * len(texts))
+        return split.join(self.n_best_of_tokens(tokens, n, search, progress))
 
     def n_best_of_tokens(
         self,

@@ -187,12 +187,12 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         search = self.search.changed(**search)
         n = checked_n(n, search)
         check_whole_numbers(threads=threads)
-        source, target = self.direction(source_language, target_language)
+        direction = self.direction(source_language, target_language)
         needs = {"images": images is not None, "prefixes": prefixes is not None}
         engine = chosen_engine(engine, lambda: why_not(self), search, needs)
-        texts, options = checked_texts(texts), self.tokenizer_options(target)
-        split = SplitTexts(texts, [source] * len(texts), split_sentences, bool(self.target_languages))
-        source_tokenizer, target_tokenizer = self.tokenizers_of(source, target)
+        texts, options = checked_texts(texts), self.tokenizer_options(direction[1])
+        split = SplitTexts(texts, [direction] * len(texts), split_sentences, bool(self.target_languages))
+        source_tokenizer, target_tokenizer = self.tokenizers_of(*direction)
         limit = self.backbone.max_length
         tokens = tokenize_within(source_tokenizer, split.sentences, limit - 1, truncate, **options)
         longest = min(search.max_length or limit, limit)
@@ -203,9 +203,9 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         if engine == "ctranslate2":
             found = self._copy.of(self).n_best_of_tokens(tokens, n, search, progress)
         else:
-            others = threads, images, prefixes, source, target
+            others = threads, images, prefixes, *direction
             found = self.n_best_of_tokens(tokens, n, search, progress, *others)
-        return split.join(found, [target] * len(texts))
+        return split.join(found)
 
     def n_best_of_tokens(
         self,

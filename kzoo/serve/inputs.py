@@ -13,8 +13,7 @@ from PIL import Image
 
 from kzoo.errors import UserError
 from kzoo.images import read_picture
-
-Direction = tuple[str | None, str | None]  # source and target language; `None` if a preset names none
+from kzoo.text.texts import Direction
 
 # Texts per call of the tokenizer; after each call, lengths are checked. Tokenizing the 256 longest texts
 # at once took seconds, but each call of Keras's tokenizer costs half a millisecond.

@@ -26,9 +26,10 @@ from kzoo.scenes import LANGUAGES, scenes
 from kzoo.scenes.picture import draw
 from kzoo.scenes.scene import OTHER_SENSE
 from kzoo.serve.batching import Busy
-from kzoo.serve.inputs import Direction, image_kind
+from kzoo.serve.inputs import image_kind
 from kzoo.serve.rest import decoded
 from kzoo.serve.served import Served
+from kzoo.text.texts import Direction
 
 if TYPE_CHECKING:  # Keras is not imported for CTranslate2
     from kzoo.engine.translator import CTranslate2Translator
@@ -151,7 +152,7 @@ async def translated(served: Served, asked: PageRequest, low: dict[str, float]) 
     images, split = None if asked.image is None else [asked.image], asked.split_sentences
     prepared = await served.prepared([asked.text], *languages, images, split_sentences=split)
     found = await served.search(prepared, asked.n)
-    (hypotheses,), (direction,) = prepared.joined(found), prepared.directions
+    (hypotheses,), (direction,) = prepared.split.join(found), prepared.directions
     if len(prepared.rows) > 1:
         drawn = [not_drawn(kind, "the text has several sentences") for kind in kinds(served.translator)]
     else:

@@ -237,7 +237,7 @@ async def translate(served: Served, asked: PredictRequest) -> dict[str, list]:
     n = 1 if best else served.settings.beam_size
     texts, *others = map(asked.columns.get, ("text", "source_language", "target_language", "image", "prefix"))
     prepared = await served.prepared(texts, *others, split_sentences=asked.split_sentences)
-    found = prepared.joined(await served.search(prepared, n))
+    found = prepared.split.join(await served.search(prepared, n))
     full = [[*hypotheses, *[NONE] * (n - len(hypotheses))] for hypotheses in found]
     outputs = {
         "translation": [[hypothesis.text for hypothesis in row] for row in full],

@@ -14,11 +14,11 @@ import numpy as np
 from kzoo.engine import engine_name
 from kzoo.errors import UserError
 from kzoo.serve.batching import Batcher
-from kzoo.serve.inputs import Direction, Limits, decoded_images, read_tokens
+from kzoo.serve.inputs import Limits, decoded_images, read_tokens
 from kzoo.serve.metrics import Metrics
 from kzoo.serve.searches import EngineSearch, KerasSearch
 from kzoo.serve.startup import check_model_name
-from kzoo.text.texts import Hypothesis, SplitTexts, tokenize_prefixes
+from kzoo.text.texts import Direction, Hypothesis, SplitTexts, tokenize_prefixes
 
 if TYPE_CHECKING:  # Keras is not imported for CTranslate2
     from kzoo.engine.translator import CTranslate2Translator
@@ -46,10 +46,6 @@ class Prepared:
     rows: list[tuple[tuple, tuple]]
     directions: list[Direction]
     images: list[np.ndarray | None]
-
-    def joined(self, found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
-        """Return the hypotheses of each text, given those of each sentence."""
-        return self.split.join(found, [target for _, target in self.directions])
 
 
 class Served:
@@ -150,8 +146,7 @@ class Served:
         self.limits.check_texts(begun, "prefix")
 
         def prepare() -> Prepared:
-            sources = [source for source, _ in directions]
-            split = SplitTexts(texts, sources, split_sentences, bool(self.translator.target_languages))
+            split = SplitTexts(texts, directions, split_sentences, bool(self.translator.target_languages))
             self.limits.check_count(len(split.sentences))
             decoded = decoded_images(images, len(texts), self.translator.image_shape)
             of_sentences = [directions[number] for number in split.text_of]

@@ -24,6 +24,7 @@ TARGET_CODE = re.compile("(>>.*?<<)?")  # at the beginning of a text
 # Jahrhundert"; "Ms."; and a punctuation mark directly followed by a letter, as in "E.S.E.".
 NO_END = re.compile(r"((^|[\s(\[.\-'’])(\d{1,2}|[^\W\d_]|Ms)\.\s*|[!-~])$")
 
+Direction = tuple[str | None, str | None]  # source and target language; `None` if a preset names none
 Segment = tuple[str, str]  # a word and its tag
 
 
@@ -148,7 +149,7 @@ class SplitTexts:
 
     Args:
         texts: checked strings.
-        languages: the code of each text's language.
+        directions: each text's language and that of its translation, as codes or `None`.
         split: bool. Whether to split; `False`: each text is one sentence. `None`: as `False`, with a warning
             if a text has several sentences.
         codes: whether a text may begin with its target language, such as `>>fra<<`; then all its sentences
@@ -160,20 +161,21 @@ class SplitTexts:
     """
 
     def __init__(
-        self, texts: list[str], languages: Sequence[str | None], split: bool | None, codes: bool = False
+        self, texts: list[str], directions: Sequence[Direction], split: bool | None, codes: bool = False
     ):
-        if split is None and any(len(parts) > 1 for parts in map(split_sentences, texts, languages)):
+        sources = [source for source, _ in directions]
+        if split is None and any(len(parts) > 1 for parts in map(split_sentences, texts, sources)):
             warnings.warn(
                 "a text has several sentences, and the model may skip some: split_sentences=True "
                 "(--split-sentences) translates each",
                 stacklevel=1,
             )
-        self._parts = list(map(split_sentences, texts, languages)) if split else [[text] for text in texts]
-        self.sentences, self._targets = [], []  # the languages that the texts begin with
-        for parts in self._parts:
+        self._parts = list(map(split_sentences, texts, sources)) if split else [[text] for text in texts]
+        self.sentences, self._targets = [], []  # the languages of the translations
+        for parts, (_, target) in zip(self._parts, directions, strict=True):
             first, *others = [part.strip() for part in parts] if split else parts
             code = TARGET_CODE.match(first)[0] if codes else ""
-            self._targets.append(code[2:-2])
+            self._targets.append(code[2:-2] or target)
             self.sentences += [first, *(code + sentence for sentence in others)]
         self.text_of = np.repeat(np.arange(len(texts)), list(map(len, self._parts)))
 
@@ -191,20 +193,18 @@ class SplitTexts:
         given = zip(prefixes, self._parts, strict=True)
         return [begun for prefix, parts in given for begun in (prefix, *[""] * (len(parts) - 1))]
 
-    def join(self, found: list[list[Hypothesis]], languages: Sequence[str | None]) -> list[list[Hypothesis]]:
+    def join(self, found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
         """Return each text's hypotheses: number i joins number i of each of its sentences.
 
         A sentence with fewer hypotheses repeats its last one. The score is the mean of the sentences'.
 
         Args:
             found: the hypotheses of each of `sentences`, best first.
-            languages: the language of each text's translation, unless the text begins with it; some have no
-                spaces between sentences.
         """
         rows = iter(found)
         return [
-            _joined(parts, list(itertools.islice(rows, len(parts))), target or language)
-            for parts, target, language in zip(self._parts, self._targets, languages, strict=True)
+            _joined(parts, list(itertools.islice(rows, len(parts))), target)
+            for parts, target in zip(self._parts, self._targets, strict=True)
         ]
 
 

@@ -39,15 +39,16 @@ def test_lines_are_sentences():
 
 def test_a_target_language_before_a_text_is_before_each_sentence():
     texts = [" >>fra<< A dog. It runs.", "A dog. It runs."]
-    split = SplitTexts(texts, ["en", "en"], True, codes=True)
+    split = SplitTexts(texts, [("en", "mul")] * 2, True, codes=True)
     assert split.sentences == [">>fra<< A dog.", ">>fra<<It runs.", "A dog.", "It runs."]
-    assert SplitTexts(texts, ["en", "en"], True).sentences[1] == "It runs."  # where it is just text
+    assert SplitTexts(texts, [("en", "mul")] * 2, True).sentences[1] == "It runs."  # where it is just text
 
 
 def test_translations_are_joined_as_in_the_language_that_a_text_names():
-    split = SplitTexts([">>cmn_Hans<< A dog. It runs.", "A dog. It runs."], ["en", "en"], True, codes=True)
+    texts = [">>cmn_Hans<< A dog. It runs.", "A dog. It runs."]
+    split = SplitTexts(texts, [("en", "mul")] * 2, True, codes=True)
     found = [[Hypothesis(text, -1.0)] for text in ("狗。", "它跑。", "Un chien.", "Il court.")]
-    joined = split.join(found, ["mul", "mul"])
+    joined = split.join(found)
     assert [best.text for (best,) in joined] == ["狗。它跑。", "Un chien. Il court."]
 
 
