@@ -1,6 +1,6 @@
 """Batches of token ids in a few fixed shapes, each compiled once; and wrappers of batches.
 
-The wrappers yield each row twice, one worker's rows, or the rest of an epoch.
+The wrappers yield each row twice, or one worker's rows.
 """
 
 import functools
@@ -295,27 +295,3 @@ class WorkerRows(WrappedBatches):
             return np.concatenate([array, empty])[self.worker * part :][:part]
 
         return keras.tree.map_structure(own, batch)
-
-
-class RestOfEpoch(keras.utils.PyDataset):
-    """The batches of an epoch from a given one on, so that `fit` can start within an epoch.
-
-    Args:
-        batches: such as `Batches`, in the order of the epoch.
-        first: int. Number of the first batch, from 0; at least two batches must remain.
-    """
-
-    def __init__(self, batches: keras.utils.PyDataset, first: int):
-        super().__init__()
-        self.batches, self.first, self._begun = batches, first, False
-
-    def __len__(self) -> int:
-        return len(self.batches) - self.first
-
-    def on_epoch_begin(self):
-        self._begun = True
-
-    def __getitem__(self, index: int):
-        # Before the epoch begins, Keras infers shapes from two batches: it gets the first two of the whole
-        # epoch, which `differing_first_two` has chosen.
-        return self.batches[index + self.first if self._begun else index]

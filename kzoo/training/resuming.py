@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import keras
 
-from kzoo.data.batches import RestOfEpoch, WrappedBatches
+from kzoo.data.batches import WrappedBatches
 from kzoo.errors import UserError
 from kzoo.training.checkpoints import Checkpoints
 
@@ -121,19 +121,18 @@ def fit_from(
     if verbose and (batch != len(batches) or epoch + 1 < epochs):
         print("compiling …", flush=True)
     how = {"epochs": epochs, "shuffle": False, "verbose": verbose}
-    batches = _Remembering(batches)
+    batches = ResumedBatches(batches)
     try:
-        if batch:
-            # `fit` calls `on_epoch_end` before its first epoch, so epochs have the order of the next number.
-            batches.start_epoch(epoch + 1)
-            if batch == len(batches):
-                _end_epoch(epoch, model, callbacks)
-            else:
-                this_epoch = _ThisEpoch()
-                rest = RestOfEpoch(batches, batch)
-                model.fit(rest, initial_epoch=epoch, callbacks=[*callbacks, this_epoch], **how)
-                model.stop_training = this_epoch.was_to_stop
-            epoch += 1
+        if batch == len(batches):
+            _end_epoch(epoch, model, callbacks)
+        elif batch:
+            this_epoch = _ThisEpoch()
+            batches.start_epoch(epoch)
+            batches.first = batch
+            model.fit(batches, initial_epoch=epoch, callbacks=[*callbacks, this_epoch], **how)
+            batches.first = 0
+            model.stop_training = this_epoch.was_to_stop
+        epoch += bool(batch)
         if epoch < epochs and not model.stop_training:
             batches.start_epoch(epoch)
             model.fit(batches, initial_epoch=epoch, callbacks=callbacks, **how)
@@ -164,16 +163,32 @@ def _end_epoch(epoch: int, model: keras.Model, callbacks: list[keras.callbacks.C
     listed.on_train_end()
 
 
-class _Remembering(WrappedBatches):
-    """Batches that remember an error in making one, because TensorFlow replaces it with its own."""
+class ResumedBatches(WrappedBatches):
+    """Batches of each epoch from number `first` on, so that `fit` can start within an epoch.
+
+    They remember an error in making one, because TensorFlow replaces it with its own.
+
+    Attributes:
+        first: int. 0 by default; at least two batches must remain.
+        failure: the error, or `None`.
+    """
 
     def __init__(self, batches: keras.utils.PyDataset):
         super().__init__(batches)
-        self.failure = None
+        self.first, self.failure, self._begun = 0, None, False
+
+    def __len__(self) -> int:
+        return len(self.batches) - self.first
+
+    def on_epoch_begin(self):
+        super().on_epoch_begin()
+        self._begun = True
 
     def __getitem__(self, index: int):
         try:
-            return self.batches[index]
+            # Before the epoch begins, Keras infers shapes from two batches: it gets the first two of the
+            # whole epoch, which `differing_first_two` has chosen.
+            return self.batches[index + self.first if self._begun else index]
         except (UserError, OSError) as error:
             self.failure = error
             raise

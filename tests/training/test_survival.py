@@ -20,12 +20,12 @@ import pytest
 from message_of import message_of
 
 from kzoo.data import Batches
-from kzoo.data.batches import RestOfEpoch
 from kzoo.errors import UserError
 from kzoo.files import remove_unfinished
 from kzoo.training import Recipe, train
 from kzoo.training import checkpoints as checkpoints_module
 from kzoo.training.checkpoints import Checkpoints, damage
+from kzoo.training.resuming import ResumedBatches
 from kzoo.training.tasks import make_optimizer
 
 MODULE = sys.modules["kzoo.training.run"]
@@ -521,7 +521,8 @@ def test_a_full_disk_stops_the_run_and_leaves_the_last_checkpoint(tmp_path):
 def test_the_rest_of_an_epoch_has_the_shapes_of_the_whole():
     batches = TinyTask(RECIPE, None).batches(None)
     assert len(batches) == BATCHES
-    rest = RestOfEpoch(batches, 6)
+    rest = ResumedBatches(batches)
+    rest.first = 6
     assert len(rest) == BATCHES - 6
     shapes = [rest[i][1].shape for i in range(2)]
     assert shapes[0][0] != shapes[1][0] and shapes[0][1] != shapes[1][1]
