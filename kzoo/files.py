@@ -45,10 +45,7 @@ def made_once(folder: Path, make: Callable[[Path], object]) -> Path:
         UserError: it cannot be written; or as `make`.
     """
     if not folder.is_dir():
-        with writing(folder):
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(f"{folder}.lock").acquire()
-        with lock:
+        with held(folder, Path(f"{folder}.lock"), "is writing it", timeout=-1):
             if not folder.is_dir():  # another process may have written it
                 make(folder)
     return folder
@@ -175,23 +172,33 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def held(path: Path) -> Iterator[None]:
-    """Lock a file until the block or this process ends, using a `.lock` file next to it.
+def held(path: Path, lock: Path, does: str, timeout: float = 0) -> Iterator[None]:
+    """Lock a file or folder until the block or this process ends.
+
+    Args:
+        path: the file or folder.
+        lock: the lock file; it stays. Missing folders are created.
+        does: what another holder does, such as `"is writing it"`, for the error.
+        timeout: seconds to wait for another process; -1: any time.
 
     Raises:
-        UserError: another process has locked it.
+        UserError: another process has locked it, or the lock file cannot be written.
     """
-    lock = FileLock(f"{path}.lock", timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        raise UserError(f"{path}: another process is writing it") from None
-    try:
+    with writing(path):
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            acquired = FileLock(lock, timeout, mode=0o666).acquire()
+        except Timeout:
+            raise UserError(f"{path}: {_holder(lock)} {does}") from None
+    with acquired:
         yield
-    finally:
-        with contextlib.suppress(OSError):  # fails on Windows, where `release` removes it
-            os.unlink(lock.lock_file)  # before `release`: later, it may be another process's
-        lock.release()
+
+
+def _holder(lock: Path) -> str:
+    with contextlib.suppress(OSError):  # on Windows a locked file cannot be read
+        if (holder := lock.read_text(errors="replace").strip()).startswith("process "):
+            return holder
+    return "another process"
 
 
 def check_space(folder: Path, size: int):

@@ -184,10 +184,11 @@ def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
         return
     path = path.resolve()
     part = path.with_name(f"{path.name}.{hashlib.sha256(made_of.encode()).hexdigest()[:8]}.part")
-    with held(part), open(part, "a+b") as file:
+    lock = Path(f"{part}.lock")
+    with held(part, lock, "is writing it"):
         try:
-            yield file
-            file.flush()
+            with open(part, "a+b") as file:
+                yield file
             packer = PACKERS.get(path.suffix.lower(), contextlib.nullcontext)
             with (
                 whole_file(path) as whole,
@@ -200,6 +201,8 @@ def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
         finally:
             if part.exists() and not part.stat().st_size:
                 part.unlink()
+            with contextlib.suppress(OSError):  # fails on Windows, where releasing the lock removes it
+                lock.unlink()  # before it is released: later, it may be another process's
 
 
 def _done(written: BinaryIO, n_best: int) -> int:

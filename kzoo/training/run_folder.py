@@ -8,10 +8,8 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-import filelock
-
 from kzoo.errors import UserError
-from kzoo.files import read_object, remove_folder, write_json
+from kzoo.files import held, read_object, remove_folder, write_json
 from kzoo.hub.location import MARKS, RECIPE_FILE
 from kzoo.training.recipe import CONSTANT_RATE, KEYS, NOAM, Recipe, make_recipe
 
@@ -33,25 +31,10 @@ def one_process(folder: Path) -> Iterator[None]:
     """
     if any((folder / mark).is_file() for mark in MARKS):
         raise UserError(f"{folder} holds a preset, which would hide the trained one: give another folder")
-    lock = filelock.FileLock(folder / LOCK, timeout=0, mode=0o666)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        held = lock.acquire()
+    with held(folder, folder / LOCK, "trains here; stop it, or give another folder"):
         with contextlib.suppress(OSError):  # on a full disk, the lock works without this text
             (folder / LOCK).write_text(f"process {os.getpid()} on {socket.gethostname()}\n")
-    except filelock.Timeout:
-        raise UserError(f"{folder}: {_holder(folder)} trains here; stop it, or give another folder") from None
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be written ({error.strerror})") from None
-    with held:
         yield
-
-
-def _holder(folder: Path) -> str:
-    try:
-        return (folder / LOCK).read_text(errors="replace").strip() or "another process"
-    except OSError:  # on Windows a locked file cannot be read
-        return "another process"
 
 
 def claim(folder: Path, recipe: Recipe):
