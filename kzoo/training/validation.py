@@ -42,6 +42,11 @@ class TranslationScore(keras.callbacks.Callback):
         logs["val_bleu"] = self.bleu(self.model)
         logs["val_seconds"] = time.perf_counter() - start
 
+    def on_train_end(self, logs=None):
+        for layer in self.model.backbone.layers:
+            if hasattr(layer, "empty"):
+                layer.empty()  # an optimizer with `use_ema` has replaced the weights after the last epoch
+
     def bleu(self, translator) -> float:
         """Return the BLEU of a translator's greedy translations."""
         found = translator.translate(self.source, beam_size=1, split_sentences=False, **self.options)

@@ -5,7 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import sacrebleu
+from keras import ops
 
+from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
 from kzoo.text.texts import Hypothesis
 from kzoo.training.validation import DirectionScores, TranslationScore
 
@@ -27,6 +29,16 @@ def test_the_set_is_translated_as_told_and_scored_as_its_language(told):
     assert asked == [(SOURCE, {"beam_size": 1, "split_sentences": False, **told})]
     assert logs["val_bleu"] == sacrebleu.corpus_bleu(TRANSLATIONS, [TARGET], tokenize="zh").score
     assert logs["val_seconds"] >= 0
+
+
+def test_averaged_weights_do_not_meet_a_table_of_the_last_ones():
+    """After the last epoch, which bakes a table, Keras's `use_ema` replaces the weights."""
+    embedding = GlyphEmbedding(np.ones((6, 22, 22)), GlyphCharEncoder(4, "fc_1"))
+    embedding.bake()
+    score = TranslationScore(SOURCE, TARGET, "zh")
+    score.set_model(SimpleNamespace(backbone=SimpleNamespace(layers=[embedding])))
+    score.on_train_end()
+    assert not ops.convert_to_numpy(embedding.baked)
 
 
 def test_low_scores_are_the_5th_percentile_of_each_direction():
