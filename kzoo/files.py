@@ -138,14 +138,15 @@ def _replaceable(path: str | os.PathLike) -> Path | None:
 
 
 @contextlib.contextmanager
-def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
+def whole_folder(path: str | os.PathLike, replace: bool = True) -> Iterator[Path]:
     """Yield an empty folder next to `path` to fill. Rename it to `path` if the block ends without an error.
 
     An earlier folder at `path` is kept until the new one is complete. Missing folders are created. What
     killed processes left is removed, or gets its name back, after a day, as by `remove_unfinished`.
 
     Raises:
-        UserError: it cannot be written, for example because it is a file, or the disk is full.
+        UserError: it cannot be written, for example because it is a file, or the disk is full; or there is a
+            folder at `path`, and `replace` is false.
     """
     path = _folder(path)
     with writing(path):
@@ -160,7 +161,7 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
                 if not part.is_symlink():
                     to_disk(part)  # before the folder gets its name, in case of a power failure
             _keep_mode(path, unfinished)
-            if path.exists():
+            if replace and path.exists():
                 os.rename(path, earlier)
             os.rename(unfinished, path)
             to_disk(path.parent)

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from kzoo.errors import UserError, first_line, nearest
-from kzoo.files import cache_folder, made_once, read_object, whole_folder
+from kzoo.files import cache_folder, read_object, whole_folder
 from kzoo.hub.integrity import CONFIG_FILE, METADATA_FILE, NOTES, SealedFolder
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
@@ -89,7 +89,7 @@ def shelved() -> list[str]:
 def fetched(handle: str) -> Path:
     """Return the cached folder of a handle's preset. Fetch the preset if it is not cached.
 
-    One process fetches it, and others wait. Later calls need no network.
+    The folder is written atomically, even if several processes fetch it. Later calls need no network.
     Without a revision or version, the newest one is fetched and then never updated.
 
     Args:
@@ -99,12 +99,16 @@ def fetched(handle: str) -> Path:
         UserError: no such handle, no network, not a preset of kzoo, or a file is missing or altered.
     """
     place, fetch = parse_handle(handle)
-
-    def make(folder: Path):
-        with whole_folder(folder) as unfinished:
+    folder = cache_folder() / "presets" / place
+    if folder.is_dir():
+        return folder
+    try:
+        with whole_folder(folder, replace=False) as unfinished:
             _fill(unfinished, handle, fetch)
-
-    return made_once(cache_folder() / "presets" / place, make)
+    except UserError:
+        if not folder.is_dir():  # else another process was first
+            raise
+    return folder
 
 
 def parse_handle(handle: str) -> tuple[str, Fetch]:

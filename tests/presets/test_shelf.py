@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import huggingface_hub
@@ -74,9 +73,8 @@ def hub(tmp_path, monkeypatch):
 
 
 def kept(tmp_path):
-    """What is in the cache: files only, without locks."""
-    found = (tmp_path / "cache").rglob("*")
-    return sorted(path for path in found if not path.is_dir() and path.suffix != ".lock")
+    """What is in the cache: files only."""
+    return sorted(path for path in (tmp_path / "cache").rglob("*") if not path.is_dir())
 
 
 def refused(preset, *words):
@@ -182,7 +180,7 @@ def test_what_a_killed_download_left_is_removed_by_the_next(hub, tmp_path):
     left.mkdir(parents=True)
     (left / "metadata.json").write_text("{")
     os.utime(left, (0, 0))
-    assert sorted(path.name for path in locate(HANDLE).parent.iterdir()) == ["main", "main.lock"]
+    assert [path.name for path in locate(HANDLE).parent.iterdir()] == ["main"]
 
 
 def test_an_altered_file_is_not_kept(hub, tmp_path):
@@ -208,14 +206,16 @@ def test_a_newer_format_is_refused_before_its_files_are_fetched(hub, tmp_path):
     assert len(hub.asked) == 1
 
 
-def test_of_two_that_fetch_at_once_one_waits(hub):
-    alone = hub.download
+def test_two_that_fetch_at_once_do_not_harm_each_other(hub, tmp_path, monkeypatch):
+    both_have_all = threading.Barrier(2)
+    fill = location._fill
 
-    def slow(*arguments):
-        time.sleep(0.1)
-        alone(*arguments)
+    def fill_together(*arguments):
+        fill(*arguments)
+        both_have_all.wait(30)
 
-    hub.download, found = slow, []
+    monkeypatch.setattr(location, "_fill", fill_together)
+    found = []
     threads = [threading.Thread(target=lambda: found.append(locate(HANDLE))) for _ in range(2)]
     for thread in threads:
         thread.start()
@@ -223,8 +223,7 @@ def test_of_two_that_fetch_at_once_one_waits(hub):
         thread.join()
     assert len(found) == 2 and len(set(found)) == 1
     SealedFolder(found[0]).check()
-    assert len(hub.asked) == len(set(hub.asked))
-    assert sorted(path.name for path in found[0].parent.iterdir()) == ["main", "main.lock"]
+    assert [path.name for path in found[0].parent.iterdir()] == ["main"]
 
 
 def test_what_was_altered_in_the_cache_is_refused_until_it_is_deleted(hub):
