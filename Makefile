@@ -31,7 +31,7 @@ demo: setup
 
 # Beside each other: much of a test's time is one thread tracing or compiling. The longest first.
 test: setup lint
-	$(MAKE) --no-print-directory --output-sync --jobs=3 test-tensorflow test-jax test-jax-rest test-served \
+	$(MAKE) --no-print-directory --output-sync --jobs=4 test-tensorflow test-jax test-jax-rest test-served \
 	    test-once
 
 # Two processes, here and for JAX: TensorFlow keeps every traced function, so memory grows from file to file;

@@ -11,8 +11,6 @@ from kzoo.errors import UserError, first_line
 NUMBERS = "iuf"  # kinds of NumPy dtypes that an image may have
 PIECE = 256  # images checked together
 GREY = 127
-# Not EPS: Pillow runs Ghostscript on it.
-FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 SEED = 0  # of the shuffled order
 
 
@@ -116,14 +114,16 @@ def read_picture(path: str | os.PathLike, size: Sequence[int] | None = None) -> 
     """Return an image file as uint8 RGB `(h, w, 3)`, rotated according to its EXIF.
 
     Args:
-        path: a file in one of `FORMATS`.
+        path: JPEG, PNG or another format that Pillow reads, except EPS.
         size: h and w to scale the image to; by default, its own size.
 
     Raises:
         UserError: no such file, a file that is not an image, or a truncated one.
     """
     try:
-        with Image.open(path, formats=FORMATS) as image:
+        Image.init()  # so that it knows all formats
+        formats = [name for name in Image.ID if name != "EPS"]  # on which it would run Ghostscript
+        with Image.open(path, formats=formats) as image:
             for other in ("xmp", "XML:com.adobe.xmp"):  # Pillow's sources of orientation besides EXIF
                 image.info.pop(other, None)
             turned = ImageOps.exif_transpose(image)

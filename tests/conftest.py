@@ -93,6 +93,15 @@ def shelved():
 
 
 @pytest.fixture
+def zeros(monkeypatch):
+    """Matrices of zeros: where only sizes count, an orthogonal one of a base model takes a second."""
+    import keras
+
+    for kind in (keras.initializers.Orthogonal, keras.initializers.VarianceScaling):
+        monkeypatch.setattr(kind, "__call__", lambda self, shape, dtype=None: keras.ops.zeros(shape, dtype))
+
+
+@pytest.fixture
 def few_scenes(monkeypatch):
     """Scenes with 200 sentences a split: where any will do, to score 1,000 takes half a second."""
     from kzoo.data.corpora import CORPORA

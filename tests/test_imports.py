@@ -165,7 +165,9 @@ def imported_afresh(translator, tmp_path_factory):
     translator.save(folder / "translator.keras")
     translator.save_to_preset(folder / "preset")
     arguments = (PACKAGE, folder / "translator.keras", folder / "preset")
-    return subprocess.run([sys.executable, "-c", IMPORTS, *arguments], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", IMPORTS, *arguments], capture_output=True, text=True)
+    print(done.stderr)
+    return done
 
 
 def test_importing_the_layers_or_the_models_makes_them_known_to_keras(imported_afresh):

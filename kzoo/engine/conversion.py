@@ -22,6 +22,7 @@ from kzoo.hub.integrity import (
     holds_values,
 )
 from kzoo.positions import pope_table, sine_table
+from kzoo.text.pieces import MODEL_FILE, PIECES_FILE
 from kzoo.text.vocabulary import END, NOT_TEXT, UNKNOWN
 
 FORMAT = 2  # increase it when the conversion changes: cached models are then converted again
@@ -31,7 +32,7 @@ POSITIONS = ("bias", "learned", "none", "pope", "sine")  # a user's own encoding
 UNLIKELY = -60_000.0  # bias of tokens that never occur in text; fits into float16
 MAX_DISTANCE = 128  # of relative positions, unless the preset sets it
 MOST_LAYERS = 1000
-MOST_POSITIONS = 100_000
+LARGEST_TABLE = 10**8  # numbers
 SIDES = ("source", "target")
 TOKENIZERS = ("SubwordTokenizer", "MarianTokenizer")
 
@@ -64,14 +65,15 @@ def why_not_held(translator: str, backbone: str, config: dict, tokenizers: list[
     """
     if backbone != "TransformerBackbone" or config.get("image_shape") is not None:
         return f"CTranslate2's format holds Transformers that read text only, not this {backbone}"
+    options, width = config["position_options"], config["width"]
     refused = {
         "position_encoding": config["position_encoding"] not in POSITIONS,
-        "position_options": config["position_options"].get("per_head"),
         "source_embedding": config.get("source_embedding", "lookup") != "lookup",
         "activation": config.get("activation", "relu") not in ACTIVATIONS,
         # From an untrusted file: the conversion would fill the memory.
         "num_layers": config["num_layers"] > MOST_LAYERS,
-        "max_length": config["max_length"] > MOST_POSITIONS,
+        "max_length": config["max_length"] * width > LARGEST_TABLE,
+        "position_options": options.get("per_head") or options.get("first_order", 0) * width > LARGEST_TABLE,
     }
     if name := next((name for name, found in refused.items() if found), None):
         return f"CTranslate2's Transformer has no {name}={config[name]!r}"
@@ -101,11 +103,13 @@ def converted(folder: Path) -> Path:
         UserError: as `convert`; or a file of the preset is missing or altered.
     """
     sealed = SealedFolder(folder)
+    sealed.check(CONFIG_FILE, TRANSLATOR_FILE)
     tokenizers = read_object(folder / TRANSLATOR_FILE)["tokenizers"]
-    used = [folder / name for name in (SEARCH_FILE, CONFIG_FILE, TRANSLATOR_FILE, *tokenizers)]
-    used += (path for name in tokenizers for path in _assets(folder, name).glob("*"))
+    assets = [_assets(folder, name) / file for name in tokenizers for file in (MODEL_FILE, PIECES_FILE)]
+    used = [folder / SEARCH_FILE, *(folder / name for name in tokenizers), *assets]
     sealed.require(*(path.relative_to(folder).as_posix() for path in used if path.exists()))
-    sealed.check(*(name for name in (CONFIG_FILE, TRANSLATOR_FILE, SEARCH_FILE) if name in sealed.files))
+    if SEARCH_FILE in sealed.files:
+        sealed.check(SEARCH_FILE)
     key = "\n".join(f"{name} {seen}" for name, seen in sorted(sealed.files.items()) if name != SEARCH_FILE)
 
     def make(made: Path):
@@ -161,8 +165,8 @@ def convert(
     with whole_folder(output) as unfinished:
         spec.save(str(unfinished))
         for side, name in names.items():
-            shutil.copyfile(assets[side] / "vocabulary.spm", unfinished / f"{side}.spm")
-            if (assets[side] / "pieces.json").is_file():
+            shutil.copyfile(assets[side] / MODEL_FILE, unfinished / f"{side}.spm")
+            if (assets[side] / PIECES_FILE).is_file():
                 config = read_object(folder / name)["config"]
                 options = {key: config.get(key) for key in ("language", "normalize_punctuation")}
                 write_json(unfinished / f"{side}.json", {"vocabulary": pieces[side], **options})
@@ -177,9 +181,9 @@ def _assets(folder: Path, tokenizer: str) -> Path:
 
 def _pieces(assets: Path) -> list[str]:
     """Return a vocabulary's pieces in the order of their ids."""
-    if (assets / "pieces.json").is_file():
-        return json.loads((assets / "pieces.json").read_text("utf-8"))
-    processor = SentencePieceProcessor(str(assets / "vocabulary.spm"))
+    if (assets / PIECES_FILE).is_file():
+        return json.loads((assets / PIECES_FILE).read_text("utf-8"))
+    processor = SentencePieceProcessor(str(assets / MODEL_FILE))
     return [processor.id_to_piece(token) for token in range(processor.vocab_size())]
 
 

@@ -5,9 +5,9 @@ import functools
 from collections.abc import Iterator
 from pathlib import Path
 
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, fontManager
+from matplotlib.style import context
 
 from kzoo.errors import UserError
 from kzoo.files import whole_file
@@ -42,7 +42,7 @@ def picture(path: str | Path, size: tuple[float, float], formulas: bool = False)
     if suffix not in FORMATS:
         reason = f"cannot draw a .{suffix} file" if suffix else "a picture's name needs a suffix"
         raise UserError(f"{path}: {reason}; known: {', '.join('.' + known for known in FORMATS)}")
-    with rc_context({"font.family": _families(), "text.parse_math": formulas}, STYLE):
+    with context([STYLE, {"font.family": _families(), "text.parse_math": formulas}]):
         figure = Figure(figsize=size, layout="constrained")
         yield figure
         with whole_file(path) as file:

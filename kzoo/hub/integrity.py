@@ -126,8 +126,11 @@ def check_name(name: str, where: str):
 
 
 def holds_values(array: "h5py.Dataset") -> bool:
-    """Return whether an HDF5 array's values are in its own file; a kilobyte can declare gigabytes."""
-    declared_only = array.nbytes > max(2**32, 1000 * array.id.get_storage_size())
+    """Return whether an HDF5 array's values are in its own file; a kilobyte can declare gigabytes.
+
+    An array of at most 1 MiB may be declared only.
+    """
+    declared_only = array.nbytes > max(2**20, 1000 * array.id.get_storage_size())
     return not (array.external or array.is_virtual or declared_only)
 
 

@@ -119,13 +119,12 @@ class ReversibleEmbedding(Quantizable, keras.layers.ReversibleEmbedding):
     """`keras.layers.ReversibleEmbedding`, faster to train: on a CPU under JAX, and in half precision.
 
     `reverse_dtype` is the layer's compute dtype by default. Keras's default is float32 inside a model of
-    mixed precision: with AMX, a bfloat16 step of Transformer base then took 1.1 times as long. The table is
-    always tied, and there is no `logit_soft_cap`.
+    mixed precision: with AMX, a bfloat16 step of Transformer base then took 1.1 times as long.
     """
 
     def call(self, inputs, reverse=False):
-        if not reverse:
-            return super().call(inputs)
+        if not reverse or not self.tie_weights or self.logit_soft_cap is not None:
+            return super().call(inputs, reverse)
         dtype = self.reverse_dtype or self.compute_dtype
         kernel = ops.cast(ops.transpose(self.embeddings), dtype)
         return on_rows(lambda x: ops.matmul(ops.cast(x, dtype), kernel), inputs)

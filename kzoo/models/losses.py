@@ -167,7 +167,7 @@ class WholeBatchLoss:
     `tf.distribute` lets each replica compute the loss of its rows, and takes the mean of these losses. If the
     loss is a mean over tokens, the tokens of a replica with few of them count too much. So each replica's
     loss, penalties included, is weighted by its share of the tokens or sentences that the mean is over:
-    `loss.count(weights)`, if the compiled loss is a `keras.losses.Loss` with this method. Penalties are means
+    `loss.count(weights)`, if the compiled loss has this method and is such a mean. Penalties are means
     over sentences; a model with penalties needs a loss that is a mean over sentences too. The loss that Keras
     reports is exact if all replicas have equally many rows.
 

@@ -4,6 +4,7 @@ Their weights are read from safetensors and PyTorch files as NumPy arrays, witho
 """
 
 import io
+import math
 import os
 import pickle
 import re
@@ -72,6 +73,8 @@ def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translato
         settings = _settings(config, folder)
     except KeyError as key:
         raise UserError(f"{folder}: {CONFIG_FILE} lacks {key}") from None
+    except TypeError as error:
+        raise UserError(f"{folder}: {CONFIG_FILE}: {first_line(error):.160}") from None
     options = folder / "tokenizer_config.json"
     options = read_object(options) if options.is_file() else {}
     vocabularies = ["vocab.json"]
@@ -274,7 +277,7 @@ def _tensor(storage, offset, shape, strides, *_):
 
 def _view(storage: np.ndarray, offset: int, shape: tuple, strides: tuple) -> np.ndarray:
     last = offset + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
-    if min((offset, *shape, *strides)) < 0 or last >= len(storage):
+    if min((offset, *shape, *strides)) < 0 or max(last + 1, math.prod(shape)) > len(storage):
         raise UserError("a tensor is larger than its storage")
     step = storage.itemsize
     return np.lib.stride_tricks.as_strided(storage[offset:], shape, [stride * step for stride in strides])
@@ -285,7 +288,7 @@ def _from_zip(path: Path) -> dict[str, np.ndarray]:
         [listing] = [name for name in archive.namelist() if name.endswith("/data.pkl")]
         root = listing.removesuffix("data.pkl")
         if any(member.compress_type for member in archive.infolist()):  # a bomb, perhaps
-            raise UserError("it has compressed members, which PyTorch does not write")
+            raise UserError(f"{path}: has compressed members, which PyTorch does not write")
         found = _Tensors(io.BytesIO(archive.read(listing))).load()
         kinds = {key: kind for (key, *kind), *_ in found.values()}  # tied tensors share a storage
         stored = {key: np.frombuffer(archive.read(f"{root}data/{key}"), *kinds[key]) for key in kinds}

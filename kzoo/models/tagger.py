@@ -30,7 +30,8 @@ class CharacterTagger(keras.Model):
     convolution with its ReLU and dropout.
 
     The loss is the random field's negative log likelihood, so `compile` needs no `loss`. It is a mean over
-    sentences; `fit`'s `sample_weight` has one number per sentence. The paper's optimizer is
+    sentences; `fit`'s `sample_weight` has one number per sentence. Give `compile` other metrics of the
+    potentials as `weighted_metrics`, which leave padding out. The paper's optimizer is
     `training.glyph.tagging.pytorch_adagrad(0.1)`. To freeze the embedding, set its `trainable` to `False`.
 
     Args:
@@ -136,7 +137,10 @@ class CharacterTagger(keras.Model):
         correct = ops.equal(y_pred["tags"], ops.cast(y, "int32"))
         # Flattened, because Keras would average each row first, including padding.
         self.accuracy.update_state(ops.reshape(correct, (-1,)), ops.reshape(ops.not_equal(x, PAD), (-1,)))
-        return super().compute_metrics(x, y, y_pred["potentials"], ops.not_equal(x, PAD))
+        weights = ops.cast(ops.not_equal(x, PAD), "float32")
+        if sample_weight is not None:
+            weights *= ops.cast(ops.reshape(sample_weight, (-1, 1)), "float32")
+        return super().compute_metrics(x, y, y_pred["potentials"], weights)
 
     def arrays(self, sentences: Sequence[Sequence[Segment]]) -> tuple[np.ndarray, np.ndarray]:
         """Return the character ids and the tag numbers, `(N, L)` each, of sentences of tagged words.

@@ -214,7 +214,7 @@ def describe(folder: Path) -> list[str]:
     stored = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     return [
         ", ".join(settings.get("languages") or [f"{source} → {target}"]),
-        f"{parameters / 1e6:.1f} M parameters, {stored / 1e6:.1f} MB",
+        f"{parameters / 1e6:.1f} M parameters, " * bool(parameters) + f"{stored / 1e6:.1f} MB",
         _score(scores["scores"]),
         f"licence: {scores.get('licence', 'not given')}",
     ]

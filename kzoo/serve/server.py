@@ -90,8 +90,8 @@ def limited_protocol(most: int, metrics: Metrics) -> type[AutoHTTPProtocol]:
     Requests on additional connections get 503. Beyond 1.25 × `most`, connections are closed at once. A
     connection is closed if a request's head is not complete `HEAD_SECONDS` after the connection opened or
     after the head began, unless it began before the last answer was complete. A client that reads an answer
-    more slowly than `SLOWEST` is disconnected; so is one that has not read its answer when all unread answers
-    together exceed `MOST_UNREAD`.
+    more slowly than `SLOWEST` is disconnected; so is the one with the largest unread answer while all unread
+    answers together exceed `MOST_UNREAD`.
     """
 
     class LimitedProtocol(AutoHTTPProtocol):
@@ -114,9 +114,11 @@ def limited_protocol(most: int, metrics: Metrics) -> type[AutoHTTPProtocol]:
         def pause_writing(self):  # the client does not read as fast as this writes
             super().pause_writing()
             unread = sum(each.transport.get_write_buffer_size() for each in self.connections)
-            own = self.transport.get_write_buffer_size()
-            seconds = 0 if unread > MOST_UNREAD else HEAD_SECONDS + own / SLOWEST
-            self.stuck = self.loop.call_later(seconds, self.transport.abort)
+            self.stuck = self.abort_unread()
+            if unread > MOST_UNREAD:
+                max(
+                    self.connections, key=lambda each: each.transport.get_write_buffer_size()
+                ).transport.abort()
 
         def resume_writing(self):
             super().resume_writing()
@@ -124,10 +126,20 @@ def limited_protocol(most: int, metrics: Metrics) -> type[AutoHTTPProtocol]:
 
         def timeout_keep_alive_handler(self):
             super().timeout_keep_alive_handler()
-            self.loop.call_later(HEAD_SECONDS, self.transport.abort)  # closing waits until all is read
+            self.abort_unread()
+
+        def on_response_complete(self):
+            super().on_response_complete()
+            if self.transport.is_closing():
+                self.abort_unread()
 
         def close_silent(self, before=None):
             if self.cycle is before:  # no other request has begun
                 self.transport.close()
+                self.abort_unread()
+
+        def abort_unread(self):  # closing waits until all is read
+            seconds = HEAD_SECONDS + self.transport.get_write_buffer_size() / SLOWEST
+            return self.loop.call_later(seconds, self.transport.abort)
 
     return LimitedProtocol

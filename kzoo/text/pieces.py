@@ -9,6 +9,7 @@ from kzoo.text.texts import checked_texts, one_line
 from kzoo.text.vocabulary import SPECIAL, UNKNOWN
 
 SPACE = "▁"  # as SentencePiece writes it
+MODEL_FILE, PIECES_FILE = "vocabulary.spm", "pieces.json"  # a tokenizer's; the second, a MarianTokenizer's
 
 
 class Subwords:

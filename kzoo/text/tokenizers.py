@@ -13,7 +13,7 @@ import sentencepiece
 from keras_hub.tokenizers import SentencePieceTokenizer, Tokenizer
 
 from kzoo.errors import JOINERS, UserError
-from kzoo.text.pieces import MarianPieces
+from kzoo.text.pieces import MODEL_FILE, PIECES_FILE, MarianPieces
 from kzoo.text.texts import one_line
 from kzoo.text.vocabulary import END, PAD, START, UNKNOWN
 
@@ -21,7 +21,6 @@ NO_VOCABULARY = (
     "the tokenizer has no vocabulary, because configurations leave it out: "
     "load the model from a file or a preset, or build it with a tokenizer"
 )
-MODEL_FILE, PIECES_FILE = "vocabulary.spm", "pieces.json"  # of a MarianTokenizer
 STRAY = 0.01  # if fewer sentences than this share have characters that NFKC replaces, they are stray
 INVISIBLE = regex.compile(rf"[[\p{{Zs}}\p{{Cc}}\p{{Cf}}]--[{JOINERS}]]", regex.V1)
 

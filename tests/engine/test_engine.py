@@ -294,7 +294,10 @@ def test_what_the_search_lacks_is_keras_s():
     assert chosen_engine("auto", lambda: why_not(folder), SearchSettings(), {"a prefix": "Ein"}) == "keras"
 
 
-@pytest.mark.parametrize("size", [{"num_layers": 10**9}, {"max_length": 10**9}])
+SIZES_TOO_LARGE = [{"num_layers": 10**9}, {"max_length": 10**9}, {"position_options": {"first_order": 10**9}}]
+
+
+@pytest.mark.parametrize("size", SIZES_TOO_LARGE)
 def test_sizes_that_would_fill_the_memory_are_not_converted(size, tokenizers, tmp_path):
     transformer(*tokenizers, **SIZES).save_to_preset(tmp_path)
     config = read_object(tmp_path / "config.json")
@@ -309,6 +312,14 @@ def test_a_file_without_a_checksum_is_not_used(name, tokenizers, tmp_path):
     del metadata["files"][name]
     write_json(tmp_path / "metadata.json", metadata)
     assert f"lists no {name}" in message_of(converted, tmp_path)
+
+
+def test_a_hidden_file_needs_no_checksum(tokenizers, tmp_path):
+    transformer(*tokenizers, **SIZES).save_to_preset(tmp_path)
+    (tmp_path / "assets/0_tokenizer/.DS_Store").touch()
+    converted(tmp_path)
+    (tmp_path / "translator.json").write_text("{}")
+    assert "translator.json is altered" in message_of(converted, tmp_path)
 
 
 def test_refusals():

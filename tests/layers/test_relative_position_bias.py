@@ -77,13 +77,13 @@ def test_scores_are_the_product_and_the_bias(random):
     np.testing.assert_allclose(ops.convert_to_numpy(weights), expected, atol=1e-6)
 
 
-@pytest.mark.skipif(keras.backend.backend() == "torch", reason="trains with TensorFlow and JAX")
 def test_positions_may_have_numpy_s_own_integers():
     x, layer = np.zeros((1, 5, 8), "float32"), RelativePositionBias(2)
     found = layer(x, key_positions=np.arange(5))
     np.testing.assert_array_equal(ops.convert_to_numpy(found), ops.convert_to_numpy(layer(x)))
 
 
+@pytest.mark.skipif(keras.backend.backend() == "torch", reason="trains with TensorFlow and JAX")
 def test_half_precision_sums_the_gradients_of_distant_pairs_in_float32():
     """In bfloat16, a sum of thousands of equal numbers would stop at the 256th."""
     moved = {}

@@ -270,6 +270,7 @@ def test_punctuation_is_normalized_as_moses_does(tmp_path):
         (lambda folder: changed(folder, activation_function="x"), "activation_function"),
         (lambda folder: changed(folder, decoder_layers=1), "layers"),
         (lambda folder: changed(folder, encoder_layers=0, decoder_layers=0), "num_layers"),
+        (lambda folder: changed(folder, vocab_size=None), "config.json"),
         (lambda folder: flattened(folder, "final_logits_bias"), "shape"),
     ],
 )

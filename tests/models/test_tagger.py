@@ -195,13 +195,16 @@ def test_a_saved_tagger_is_the_same(random, tmp_path):
     assert loaded.tag(["abf"]) == tagger.tag(["abf"])
 
 
-def test_other_metrics_leave_padding_out(random):
+def test_weighted_metrics_leave_padding_out(random):
     tagger = make()
     ids, tags = tagger.arrays([[("a", "V")], [("ab", "N"), ("g", "V")]])
     tagger.compile("sgd", weighted_metrics=[keras.metrics.SparseCategoricalAccuracy()], run_eagerly=True)
-    found = tagger.evaluate(ids, tags, return_dict=True, verbose=0)
     chosen = ops.convert_to_numpy(tagger(ids)["potentials"]).argmax(-1)
-    assert found["sparse_categorical_accuracy"] == pytest.approx((chosen == tags)[ids > 0].mean())
+    for weights in (None, np.array([1.0, 3.0])):
+        found = tagger.evaluate(ids, tags, sample_weight=weights, return_dict=True, verbose=0)
+        inside = (ids > 0) * (1 if weights is None else weights[:, None])
+        expected = np.average(chosen == tags, weights=inside)
+        assert found["sparse_categorical_accuracy"] == pytest.approx(expected)
 
 
 def test_frozen_layers_stay_frozen_and_int8_is_refused(tmp_path):
