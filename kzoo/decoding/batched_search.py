@@ -1,5 +1,6 @@
 """Beam search over many sentences: batches in a few shapes, each compiled once, several at a time."""
 
+import contextlib
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -18,6 +19,14 @@ ROWS = (1, 4, 8, 16, 32, 48, 64)
 # From this many sentences of one padded length on, a staged search saves more time than it costs: compiling
 # it takes 17 s longer on a CPU.
 MANY = 16384
+
+
+ONE_CALL = threading.Lock()
+
+
+def alone() -> contextlib.AbstractContextManager:
+    """Return the lock for compiled calls on JAX: during one, Keras donates the weights' buffers."""
+    return ONE_CALL if keras.backend.backend() == "jax" else contextlib.nullcontext()
 
 
 class BatchedSearch:
@@ -54,7 +63,7 @@ class BatchedSearch:
             others: the other inputs of `encode`, one row per sentence.
             settings: search settings. `output_limit` gives the maximum length for each padded length.
             threads: int. Number of batches decoded in parallel; always one on JAX.
-            progress: called after each batch with its number of sentences.
+            progress: called in this thread after each batch, with its number of sentences.
             prefixes: for each sentence, the token ids that its outputs begin with; at least one more follows.
 
         Returns:
@@ -62,7 +71,7 @@ class BatchedSearch:
         """
         found = [None] * len(tokens)
 
-        def search_batch(batch: tuple[int, list[int]]):
+        def search_batch(batch: tuple[int, list[int]]) -> int:
             length, numbers = batch
             source = padded_source(tokens, numbers, length)
             filled = numbers + numbers[:1] * (len(source) - len(numbers))  # pad with the first sentence
@@ -72,18 +81,18 @@ class BatchedSearch:
                 inputs["prefix"] = padded([prefixes[number] for number in filled], limit)
             staged = sentences[length] >= MANY
             search = self._compiled(source.shape, settings.changed(max_length=limit), staged, bool(prefixes))
-            best = search.predict_on_batch(inputs)
+            with alone():
+                best = search.predict_on_batch(inputs)
             for row, number in enumerate(numbers):
                 found[number] = best["tokens"][row], best["scores"][row]
-            if progress is not None:
-                progress(len(numbers))
+            return len(numbers)
 
         batches = batches_by_length(tokens, self.max_length, prefixes)
         sentences = Counter(length for length, numbers in batches for _ in numbers)
-        if keras.backend.backend() == "jax":
-            threads = 1  # during a call, Keras donates the weights' buffers
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(search_batch, batches))
+            for count in pool.map(search_batch, batches):
+                if progress is not None:
+                    progress(count)
         return found
 
     def _compiled(self, shape: tuple, settings: SearchSettings, staged: bool, prefixed: bool) -> BeamSearch:

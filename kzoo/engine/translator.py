@@ -1,5 +1,6 @@
 """Translates with CTranslate2. Has the methods and the results of `kzoo.models.Translator`."""
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -69,7 +70,7 @@ class CTranslate2Translator(TwoLanguages):
         settings = read_object(folder / TRANSLATOR_FILE)
         self.listing = None if model else SealedFolder(folder).files  # before it may change
         model = model or converted(folder)
-        self.folder, self.threads = folder, threads or usable_cores()
+        self.folder, self.threads, self._process = folder, threads or usable_cores(), os.getpid()
         self.source_language = settings.get("source_language")
         self.search = own_search(folder)
         self.compute_type = compute_type
@@ -163,6 +164,8 @@ class CTranslate2Translator(TwoLanguages):
 
     def _call(self, tokens: list[list[int]], search: SearchSettings, limit: int) -> list:
         """Return CTranslate2's results, with all hypotheses of the beam, for sentences of one limit."""
+        if os.getpid() != self._process:  # it would wait for threads that a forked process lacks
+            raise UserError("CTranslate2 does not work in a forked process: create the translator in it")
         return self._model.translate_batch(
             [[self._written[token] for token in sentence] for sentence in tokens],
             max_batch_size=BATCH,

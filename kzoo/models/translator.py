@@ -10,7 +10,7 @@ from keras import ops
 from keras_hub.tokenizers import Tokenizer
 
 from kzoo.decoding import SearchSettings
-from kzoo.decoding.batched_search import BatchedSearch, padded
+from kzoo.decoding.batched_search import BatchedSearch, alone, padded
 from kzoo.decoding.search_settings import check_whole_numbers, checked_n, padded_length
 from kzoo.engine import Engine, chosen_engine
 from kzoo.errors import UserError
@@ -467,8 +467,13 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         name = method.__name__
         if name not in self._methods:
             model = BackboneMethod(self.backbone, method, few_calls)
-            # Keep only the method: Keras would track the model itself as a layer of this one.
-            self._methods[name] = model.predict_on_batch
+
+            def call(inputs):
+                with alone():
+                    return model.predict_on_batch(inputs)
+
+            # Keep only the function: Keras would track the model itself as a layer of this one.
+            self._methods[name] = call
         return self._methods[name]
 
     def bake(self):

@@ -1,6 +1,7 @@
 """CTranslate2 as the engine: Keras's translations, for every Transformer that its format holds."""
 
 import io
+import os
 import shutil
 import subprocess
 import sys
@@ -320,6 +321,16 @@ def test_a_hidden_file_needs_no_checksum(tokenizers, tmp_path):
     converted(tmp_path)
     (tmp_path / "translator.json").write_text("{}")
     assert "translator.json is altered" in message_of(converted, tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_a_forked_process_is_refused_instead_of_waiting_for_ever():
+    engine = CTranslate2Translator(locate(PRESET))
+    if not (child := os.fork()):
+        message = message_of(engine.translate, ["A dog runs."])
+        os._exit(7 if "forked process" in message else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
 def test_refusals():

@@ -4,6 +4,8 @@ The same on every backend, so tested on one.
 """
 
 import inspect
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import keras
 import numpy as np
@@ -83,6 +85,26 @@ def test_quantized_after_having_translated(translator, tmp_path):
     with pytest.raises(UserError, match="LoRA: save it as a .keras file"):
         models[0].save_to_preset(tmp_path / "preset")
     assert not (tmp_path / "preset").exists()
+
+
+def test_several_threads_may_call_a_translator(translator):
+    """On JAX, Keras donates the weights during a call; and progress is reported in the caller's thread."""
+    expected = translator.translate(SENTENCES, beam_size=1, max_length=6)
+    reported = []
+
+    def both(_):
+        own = threading.get_ident()
+        translator.attention(SENTENCES[0], "Two dogs.")
+        return translator.translate(
+            SENTENCES,
+            beam_size=1,
+            max_length=6,
+            progress=lambda _: reported.append(threading.get_ident() == own),
+        )
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(both, range(12))) == [expected] * 12
+    assert all(reported) and len(reported) >= 12
 
 
 def test_an_input_that_the_model_does_not_read_is_named(translator):
