@@ -481,15 +481,3 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         for layer in self.backbone.layers:
             if hasattr(layer, "bake"):
                 layer.bake()
-
-    def encode(self, inputs: dict) -> dict:
-        """Return the backbone's memory of `inputs`: the first part of the decoding contract."""
-        return self.backbone.encode(inputs)
-
-    def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
-        """Return the backbone's initial state: the second part of the decoding contract."""
-        return self.backbone.start(memory, beam_size, max_length)
-
-    def decode_step(self, tokens, step, memory: dict, state: dict):
-        """Return logits and state after the newest tokens: the third part of the decoding contract."""
-        return self.backbone.decode_step(tokens, step, memory, state)
