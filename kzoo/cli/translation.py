@@ -143,7 +143,9 @@ def translate(
                     raise UserError(f"in the lines after line {done:,}: {error}") from None
                 content = _lines(results, n_best, done + 1).encode("utf-8")
                 if written is None:
-                    typer.echo(content, nl=False)  # UTF-8, whatever the locale
+                    # UTF-8, whatever the locale. Not `typer.echo`, which takes bytes for UTF-16 on Windows.
+                    sys.stdout.buffer.write(content)
+                    sys.stdout.buffer.flush()
                 else:
                     written.write(content)
                     written.flush()

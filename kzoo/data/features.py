@@ -221,6 +221,7 @@ def write_features(
         array[missing] = sum(array[row].astype("float64") for row in read) / len(read)
     with writing(path):
         array.flush()
+        found = array = None  # as in `_new_array`
         about.resolve().unlink(missing_ok=True)  # never beside the array of another extraction
         os.replace(part, target)
     description = {"names": names, "extractor": asdict(extractor)}
@@ -267,8 +268,9 @@ def _new_array(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> np.memmap
         check_space(path.parent, math.prod(shape) * np.dtype(dtype).itemsize)  # a full disk kills the process
         array = np.lib.format.open_memmap(empty, mode="w+", dtype=dtype, shape=shape)
         array[:] = np.nan
+        del array  # Windows does not rename mapped files
         os.replace(empty, path)
-    return array
+    return np.lib.format.open_memmap(path, mode="r+")
 
 
 def _without_features(array: np.ndarray) -> np.ndarray:

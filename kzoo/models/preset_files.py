@@ -119,7 +119,7 @@ def check_tokenizers(tokenizers: list):
 
     by_file = {}
     for tokenizer in tokenizers:
-        first = by_file.setdefault(tokenizer.config_file, tokenizer)
+        first = by_file.setdefault(tokenizer.config_file.lower(), tokenizer)  # some disks ignore case
         if first is not tokenizer and content(first) != content(tokenizer):
             raise UserError(
                 f"two tokenizers would be saved as {tokenizer.config_file}: give each a file of its own, "

@@ -363,7 +363,7 @@ def _from_folder(folder: Path, name: str, value):
         return value
     is_path = KEYS[name].metadata["path"]
     if name == "preset":
-        is_path = "/" in value and "://" not in value
+        is_path = bool(os.path.dirname(value)) and "://" not in value
     if not is_path:
         return value
     path = os.path.normpath(folder / os.path.expanduser(value))
