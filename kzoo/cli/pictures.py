@@ -9,14 +9,8 @@ from kzoo.cli.console import progress_bar, start_backend
 from kzoo.errors import UserError
 
 LARGEST = 400  # pixels in width or height of a picture shown: enough for a page or a plot
-OTHERS = (
-    ".npy",
-    ".json",
-    ".part",
-    ".txt",
-    ".db",
-    ".ini",
-)  # beside pictures: Thumbs.db, desktop.ini …
+# Files found beside pictures, such as Thumbs.db and desktop.ini.
+OTHERS = (".npy", ".json", ".part", ".txt", ".db", ".ini")
 
 app = typer.Typer(no_args_is_help=True, help="Compute features of pictures, for models that read features.")
 
