@@ -25,7 +25,7 @@ ONE_CALL = threading.Lock()
 
 
 def alone() -> contextlib.AbstractContextManager:
-    """Return the lock for compiled calls on JAX: during one, Keras donates the weights' buffers."""
+    """Return a lock on JAX, where Keras donates the weights' buffers during a call; elsewhere, no lock."""
     return ONE_CALL if keras.backend.backend() == "jax" else contextlib.nullcontext()
 
 

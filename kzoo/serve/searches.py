@@ -51,7 +51,7 @@ class KerasSearch:
         self.translator, self._settings = translator, settings
         self.max_length = translator.backbone.max_length
         self._counts = [*(rows for rows in ROWS if rows < max_batch), max_batch]
-        # As in `translate`. On JAX, Keras donates the weights' buffers during a call.
+        # On JAX, one call runs at a time: Keras donates the weights' buffers.
         self.threads = 1 if keras.backend.backend() == "jax" else 2
 
     def length(self, count: int) -> int:

@@ -113,12 +113,10 @@ def limited_protocol(most: int, metrics: Metrics) -> type[AutoHTTPProtocol]:
 
         def pause_writing(self):  # the client does not read as fast as this writes
             super().pause_writing()
-            unread = sum(each.transport.get_write_buffer_size() for each in self.connections)
             self.stuck = self.abort_unread()
-            if unread > MOST_UNREAD:
-                max(
-                    self.connections, key=lambda each: each.transport.get_write_buffer_size()
-                ).transport.abort()
+            unread = {each: each.transport.get_write_buffer_size() for each in self.connections}
+            if sum(unread.values()) > MOST_UNREAD:
+                max(unread, key=unread.get).transport.abort()
 
         def resume_writing(self):
             super().resume_writing()

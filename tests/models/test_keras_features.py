@@ -52,9 +52,12 @@ def test_a_copy_made_from_the_configuration_says_what_it_lacks(translator, tmp_p
 
 
 @pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")
-def test_quantized_without_having_been_called(translator):
+@pytest.mark.parametrize(
+    "positions", [{}, {"position_options": {"per_head": True}}], ids=["added", "per head"]
+)
+def test_quantized_without_having_been_called(positions, translator):
     tokenizers = SubwordTokenizer(translator.source_tokenizer.proto), CharacterTokenizer(list("abcdef"))
-    exact, quantized = (pope_tiny(*tokenizers, **SMALL) for _ in range(2))
+    exact, quantized = (pope_tiny(*tokenizers, **positions, **SMALL) for _ in range(2))
     quantized.set_weights(exact.get_weights())
     quantized.quantize("int8")
     assert "int8" in {weight.dtype for weight in quantized.weights}
@@ -111,13 +114,6 @@ def test_an_input_that_the_model_does_not_read_is_named(translator):
     words = {"source": np.array([[5, 6, 3]]), "target": np.array([[2, 4]])}
     with pytest.raises(ValueError, match="the model reads source, target, not alignment"):
         translator({**words, "alignment": words["target"]})
-
-
-@pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")
-def test_a_model_with_pope_per_head_is_quantized_before_its_first_call(translator):
-    model = pope_tiny(translator.source_tokenizer, position_options={"per_head": True}, **SMALL)
-    model.quantize("int8")
-    assert len(model.translate(SENTENCES[:1], beam_size=1, max_length=4)) == 1
 
 
 def test_frozen_layers_stay_frozen(translator, tmp_path):
