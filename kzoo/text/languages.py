@@ -4,15 +4,15 @@ import re
 
 from kzoo.errors import UserError
 
-CHINESE_CODES = {"zh", "cmn", "yue"}
+CHINESE_CODES = {"zh", "cmn", "yue", "cjy", "gan", "hak", "hsn", "lzh", "wuu"}
 OTHERS_WITHOUT_SPACES = {"ja", "th", "lo", "km", "my"}
-# Moses's rules, sentencex and METEOR know these languages by two letters alone.
+# Moses's rules, sentencex and METEOR know these languages by two letters alone. OPUS-MT has jap, zhs and zht.
 THREE_LETTERS = (
     "ara:ar arm:hy asm:as aze:az ben:bn bul:bg bur:my cat:ca ces:cs chi:zh cze:cs dan:da deu:de "
-    "dut:nl ell:el eng:en est:et fin:fi fra:fr fre:fr ger:de gle:ga gre:el guj:gu hin:hi hun:hu "
-    "hye:hy ice:is isl:is ita:it jpn:ja kan:kn kaz:kk khm:km kor:ko lao:lo lav:lv lit:lt mal:ml "
-    "mar:mr mya:my nld:nl ori:or pan:pa pol:pl por:pt ron:ro rum:ro rus:ru slk:sk slo:sk slv:sl "
-    "spa:es swe:sv tam:ta tel:te tha:th tur:tr ukr:uk zho:zh"
+    "dut:nl ell:el eng:en est:et fin:fi fra:fr fre:fr geo:ka ger:de gle:ga gre:el guj:gu hin:hi hun:hu "
+    "hye:hy ice:is isl:is ita:it jap:ja jpn:ja kan:kn kat:ka kaz:kk khm:km kor:ko lao:lo lav:lv "
+    "lit:lt mal:ml mar:mr mya:my nld:nl ori:or pan:pa pol:pl por:pt ron:ro rum:ro rus:ru slk:sk slo:sk "
+    "slv:sl spa:es swe:sv tam:ta tel:te tha:th tur:tr ukr:uk zho:zh zhs:zh zht:zh"
 )
 TWO_LETTERS = dict(pair.split(":") for pair in THREE_LETTERS.split())
 
@@ -34,6 +34,11 @@ def is_chinese(code: str | None) -> bool:
 def has_spaces(code: str | None) -> bool:
     """Return whether a language has spaces between words, as most do."""
     return main_code(code) not in CHINESE_CODES | OTHERS_WITHOUT_SPACES
+
+
+def joins_sentences(code: str | None) -> bool:
+    """Return whether a language has no space between sentences, as Thai has."""
+    return is_chinese(code) or main_code(code) == "ja"
 
 
 def has_two_kinds_of_i(code: str | None) -> bool:

@@ -16,6 +16,7 @@ from kzoo.text.languages import (
     CHINESE_MARKS,
     has_two_kinds_of_i,
     is_chinese,
+    joins_sentences,
     lower_case,
     main_code,
 )
@@ -23,9 +24,11 @@ from kzoo.text.texts import checked_texts, one_line
 from kzoo.text.tokenizers import SubwordTokenizer
 
 DETRUECASER = sacremoses.MosesDetruecaser()
-# Moses writes spaces around Chinese punctuation and quotes.
-AROUND_MARKS = re.compile(f" *([{CHINESE_MARKS}“”‘’…—]) *")
-BEFORE_MARKS = re.compile(" +([؟،؛۔।॥։።])")  # punctuation that Moses does not join to the word before it
+# Moses writes spaces around Chinese and Japanese punctuation and quotes, and around marks within words of
+# Hebrew and Catalan.
+AROUND_MARKS = re.compile(f" *([{CHINESE_MARKS}“”‘’…—·•]) *")
+WITHIN_WORDS = re.compile(r"(?<=\w) ([־׳״]|(?<=[lL] )·(?= [lL])) (?=\w)")
+BEFORE_MARKS = re.compile(" +([؟،؛۔।॥։።፣፤፥])")  # punctuation that Moses does not join to the word before it
 FORMS_FILE = "truecaser.json"
 
 
@@ -74,8 +77,8 @@ class MosesSubwordTokenizer(SubwordTokenizer):
     def plain(self, tokens: str) -> str:
         """Return a normalized sentence as plain text: the inverse of `normalize`."""
         text = _tools(self.language)[2].detokenize(tokens.split(), unescape=False)
-        if not is_chinese(self.language):
-            return BEFORE_MARKS.sub(r"\1", text)
+        if not joins_sentences(self.language):
+            return WITHIN_WORDS.sub(r"\1", BEFORE_MARKS.sub(r"\1", text))
         # Moses also puts spaces between the characters that it does not know, those from U+30000 on.
         return BETWEEN_CHINESE.sub("", AROUND_MARKS.sub(r"\1", text))
 
@@ -134,7 +137,9 @@ class TruecasedSubwordTokenizer(MosesSubwordTokenizer):
         return self._truecaser(moses_tokens(text, self.language))
 
     def plain(self, tokens: str) -> str:
-        return super().plain(DETRUECASER.detruecase(tokens, return_str=True))
+        if main_code(self.language) != "ka":  # Georgian's capitals do not begin sentences
+            tokens = DETRUECASER.detruecase(tokens, return_str=True)
+        return super().plain(tokens)
 
     def save_assets(self, dir_path):
         super().save_assets(dir_path)

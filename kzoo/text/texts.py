@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kzoo.errors import UserError
-from kzoo.text.languages import has_spaces, main_code
+from kzoo.text.languages import CHINESE, joins_sentences, main_code
 from kzoo.text.vocabulary import END, UNKNOWN
 
 if TYPE_CHECKING:  # importing it takes seconds
@@ -21,8 +21,10 @@ if TYPE_CHECKING:  # importing it takes seconds
 
 TARGET_CODE = re.compile("(>>.*?<<)?")  # at the beginning of a text
 # sentencex wrongly ends a sentence after these: an initial or an ordinal, as in "M. Dupont" and "19.
-# Jahrhundert"; "Ms."; and a punctuation mark directly followed by a letter, as in "E.S.E.".
-NO_END = re.compile(r"((^|[\s(\[.\-'’])(\d{1,2}|[^\W\d_]|Ms)\.\s*|[!-~])$")
+# Jahrhundert"; "Ms."; and a punctuation mark directly followed by a letter, as in "E.S.E.". A Korean syllable
+# is no initial, and Chinese and Japanese have no space before a sentence.
+NO_END = re.compile(r"((^|[\s(\[.\-'’])(\d{1,2}|[^\W\d_\uac00-\ud7a3]|Ms)\.\s*|[!-~])$")
+CHINESE_OR_JAPANESE = re.compile(f"[{CHINESE}\u3040-\u30ff]")
 
 Direction = tuple[str | None, str | None]  # source and target language; `None` if a preset names none
 Segment = tuple[str, str]  # a word and its tag
@@ -211,7 +213,7 @@ class SplitTexts:
 def _joined(parts: list[str], found: list[list[Hypothesis]], language: str | None) -> list[Hypothesis]:
     if len(parts) == 1:
         return found[0]
-    between = " " if has_spaces(language) else ""
+    between = "" if joins_sentences(language) else " "
     spaces = [part[len(part.rstrip()) :] for part in parts]
     gaps = [space if "\n" in space else between for space in spaces[:-1]]
     ranks = range(max(map(len, found)))
@@ -244,9 +246,13 @@ def split_sentences(text: str, language: str | None = None) -> list[str]:
 
     sentences = [""]
     for line in text.splitlines(keepends=True):
-        for part in sentencex.segment(main_code(language) or "en", line):
+        place = 0
+        # sentencex 1.0.32 takes every space for one byte, and panics at "plan B\u00a0.".
+        for found in sentencex.segment(main_code(language) or "en", re.sub(r"\s", " ", line)):
+            part = line[place : place + len(found)]
+            place += len(found)
             last = sentences[-1]
-            ended = last.endswith("\n") or not NO_END.search(last[-20:])
+            ended = last.endswith("\n") or CHINESE_OR_JAPANESE.match(part) or not NO_END.search(last[-20:])
             if part.strip() and last.strip() and ended:
                 sentences.append("")
             sentences[-1] += part

@@ -86,6 +86,8 @@ def test_turkish_is_lowercased_as_turkish():
     scores = score_translations("test", ["ışık iyi , insan da ."], ["Işık iyi , I\u0307nsan da ."], "tr")
     assert scores.bleu_lowercased == pytest.approx(100)
     assert scores.bleu < 100
+    assert scores.ter == 0
+    assert all(scores.signatures[name].endswith("|lc:tr") for name in ("bleu_lowercased", "ter"))
     metric = bleu_metric("tr", lowercase=True)  # of validation
     assert metric.corpus_score(["ışık iyi , insan da ."], [["Işık iyi , İnsan da ."]]).score > 99
     assert "case:lc" in str(metric.get_signature())
@@ -101,7 +103,15 @@ def test_chinese_takes_the_chinese_tokenizer():
 
 @pytest.mark.parametrize(
     ("code", "tokenizer"),
-    [("zh-CN", "zh"), ("zho", "zh"), ("zh_Hant", "zh"), ("ja", "char"), ("de-AT", "13a"), ("ko", "13a")],
+    [
+        ("zh-CN", "zh"),
+        ("zho", "zh"),
+        ("zh_Hant", "zh"),
+        ("ja", "char"),
+        ("jap", "char"),
+        ("lzh_Hans", "zh"),
+        ("de-AT", "13a"),
+    ],
 )
 def test_the_tokenizer_is_the_language_s(code, tokenizer):
     assert f"tok:{tokenizer}" in score_translations("test", ["a b"], ["a c"], code).signatures["bleu"]

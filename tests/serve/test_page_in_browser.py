@@ -236,7 +236,7 @@ def test_a_low_score_is_marked(page):
     opened = page(pope)
     assert not opened.id("unusual").is_displayed()
     opened.run("(showUnusual([{ text: 'x', score: -2.5 }], -2), 0)")
-    assert "“x”" in opened.id("unusual").text
+    assert "“\u2068x\u2069”" in opened.id("unusual").text
     opened.run("(clear(), 0)")
     assert not opened.id("unusual").is_displayed()
 

@@ -60,11 +60,23 @@ def test_czech_numbers_keep_their_space():
 
 @pytest.mark.parametrize(
     ("language", "sentence"),
-    [("ar", "نعم، هذا كتاب؛ ما هذا؟"), ("hi", "यह एक घर है।"), ("fa", "این چیست؟")],
+    [
+        ("ar", "نعم، هذا كتاب؛ ما هذا؟"),
+        ("hi", "यह एक घर है।"),
+        ("fa", "این چیست؟"),
+        ("am", "ሰላም፣ እንዴት ነህ?"),
+        ("ca", "la col·legiala és intel·ligent."),
+        ("he", "הרמטכ״ל אמר כן."),
+        ("ja", "本当ですか？はい（そうです）！"),
+    ],
 )
 def test_other_marks_are_joined_to_their_words(language, sentence):
     tokenizer = MosesSubwordTokenizer(language=language)
     assert tokenizer.plain(tokenizer.normalize(sentence)) == sentence
+
+
+def test_a_georgian_sentence_begins_with_a_small_letter():
+    assert TruecasedSubwordTokenizer(language="ka").plain("კაცი მიდის .") == "კაცი მიდის."
 
 
 def test_turkish_has_two_kinds_of_i():
@@ -77,6 +89,7 @@ def test_turkish_has_two_kinds_of_i():
 @pytest.mark.parametrize("language", ["zh", "zh-CN", "zh_Hant", "cmn"])
 def test_chinese_comes_back_without_the_spaces_that_moses_puts_in(language):
     sentences = ["天气很好，他在跑步。", "他说：“你好！”", "他在NBA 球场（北京）打球……", "3 月 5 日，OK。"]
+    sentences.append("伯拉罕·林肯，总统。")
     sentences.append("他在吃𰻝𰻝面。")  # a character of 2020, which sacremoses does not know
     kind = TruecasedSubwordTokenizer(language=language)
     tokens = [kind.normalize(sentence) for sentence in sentences]

@@ -9,6 +9,8 @@ TEXTS = {
     "de": "Dr. Müller kam z. B. am 3. Oktober. | Er wurde im 19. Jahrhundert geboren. | Ist das wahr? | Ja.",
     "fr": "M. Dupont est arrivé. | « Bonjour ! » dit-il. | Est-ce vrai ? | Oui !",
     "cs": "Muž jde okolo nápisu E.S.E. Electronics. | Dne 3. října, např. ráno, přijel.",
+    "zh": "你会说英语吗?|我不会。",
+    "ko": "문을 닫을 것. | 불을 끌 것.",
     "zh_Hant": "一隻狗在跑。|兩個男人坐著。|真的嗎？|GDP增長3.5%。",
     "ja": "犬が走る。|男が座る。",
     "hi": "कुत्ता दौड़ता है। | दो आदमी बैठे हैं।",
@@ -33,6 +35,13 @@ def test_the_sentences_are_the_text(text):
     assert "".join(split_sentences(text, "en")) == text
 
 
+@pytest.mark.parametrize("space", ["\u00a0", "\u202f", "\u2009", "\u3000"])
+@pytest.mark.parametrize("language", [None, "en", "fr", "zh", "ar"])
+def test_a_capital_before_an_unusual_space(space, language):
+    text = f"He has a plan B{space}. It works."
+    assert "".join(split_sentences(text, language)) == text
+
+
 def test_lines_are_sentences():
     assert split_sentences("A dog\nTwo dogs\n\n") == ["A dog\n", "Two dogs\n\n"]
 
@@ -50,6 +59,16 @@ def test_translations_are_joined_as_in_the_language_that_a_text_names():
     found = [[Hypothesis(text, -1.0)] for text in ("狗。", "它跑。", "Un chien.", "Il court.")]
     joined = split.join(found)
     assert [best.text for (best,) in joined] == ["狗。它跑。", "Un chien. Il court."]
+
+
+@pytest.mark.parametrize(
+    ("code", "between"),
+    [("th", " "), ("tha", " "), ("lo", " "), ("km", " "), ("my", " "), ("fr", " "), ("ja", ""), ("zht", "")],
+)
+def test_translations_are_joined_as_the_language_is_written(code, between):
+    split = SplitTexts(["A man. A dog."], [("en", code)], True)
+    joined = split.join([[Hypothesis("a", -1.0)], [Hypothesis("b", -1.0)]])
+    assert joined[0][0].text == f"a{between}b"
 
 
 @pytest.mark.parametrize(("language", "several"), [("en", 0), ("de", 2), ("fr", 0), ("cs", 0)])

@@ -43,7 +43,8 @@ function subwords(pieces) {
     const text = piece.replaceAll("▁", "");
     const inner = marked && !piece.startsWith("▁");
     const before = pieces.slice(0, i).filter((other) => other === piece).length;
-    const said = `“${text || "space"}”` + (before ? ` number ${before + 1}` : "");
+    // Isolated: a word written from right to left would take the marks and the number after it along.
+    const said = `“\u2068${text || "space"}\u2069”` + (before ? ` number ${before + 1}` : "");
     return { text: (inner ? "·" : "") + (text || "▁"), said, style: inner ? "inner" : "" };
   });
 }

@@ -167,7 +167,7 @@ const scored = (score) => score.toFixed(2).replace("-", "−");
 function showUnusual(sentences, low) {
   $("unusual").hidden = !sentences.length;
   $("unusual").textContent = sentences.length ? `Check the translation of ${
-    sentences.map(({ text, score }) => `“${text}” (score ${scored(score)})`).join(", ")
+    sentences.map(({ text, score }) => `“\u2068${text}\u2069” (score ${scored(score)})`).join(", ")
   }: it may be unlike the model’s training data. 95 % of the validation sentences score above ${scored(low)}.` : "";
 }
 
