@@ -94,7 +94,8 @@ def direction_table(
         if direction not in bleu:
             return ""
         score = f"*{bleu[direction]:.1f}*" if direction in unseen else f"{bleu[direction]:.1f}"
-        return f"{score} ({beside[direction]:.1f})" if direction in beside else score
+        # A paper's two decimals are rounded half up: 35.25 is less than that in binary.
+        return f"{score} ({beside[direction] + 1e-9:.1f})" if direction in beside else score
 
     rows = [(source, *(cell(source, target) for target in codes)) for source in codes]
     return markdown_table(("from \\ to", *codes), rows)
@@ -104,7 +105,9 @@ def summarize_directions(
     scores: dict[tuple[str, str], SplitScores], unseen: Iterable[tuple[str, str]] = ()
 ) -> str:
     """Return the table of BLEU, the mean over the directions, and sacreBLEU's signature for each target."""
-    mean = fmean(score.bleu for score in scores.values())
+    cased, lowercased = (
+        fmean(getattr(score, name) for score in scores.values()) for name in ("bleu", "bleu_lowercased")
+    )
     split = next(iter(scores.values())).split
     targets = {}
     for (_, target), score in scores.items():
@@ -112,7 +115,7 @@ def summarize_directions(
     return "\n".join(
         [
             direction_table({direction: score.bleu for direction, score in scores.items()}, unseen),
-            f"{split}: mean BLEU {mean:.1f} of {len(scores)} directions",
+            f"{split}: mean BLEU {cased:.1f} (lowercased: {lowercased:.1f}) of {len(scores)} directions",
             *(f"BLEU into {', '.join(codes)}: `{signature}`" for signature, codes in targets.items()),
         ]
     )

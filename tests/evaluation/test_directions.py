@@ -2,6 +2,7 @@
 
 import json
 import re
+import statistics
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +15,7 @@ from kzoo.evaluation.directions import (
     evaluate_directions,
     plot_directions,
     read_directions,
+    summarize_directions,
     write_directions,
 )
 
@@ -51,6 +53,8 @@ def test_directions_are_scored_written_and_read(tmp_path):
     assert (tmp_path / "directions.png").stat().st_size > 1000
     lowercased = {direction: score.bleu_lowercased for direction, score in scores.items()}
     assert lowercased != bleu
+    means = [statistics.fmean(values.values()) for values in (bleu, lowercased)]
+    assert "mean BLEU {:.1f} (lowercased: {:.1f})".format(*means) in summarize_directions(scores)
     assert read_directions(tmp_path / "scores.json", lowercased=True) == (lowercased, unseen)
     plot_directions(lowercased, unseen, tmp_path / "lowercased.svg", lowercased=True)
     assert "<!-- BLEU, lowercased -->" in (tmp_path / "lowercased.svg").read_text()
@@ -137,8 +141,8 @@ def test_a_file_without_directions_is_refused(content, tmp_path):
 
 
 def test_others_scores_stand_in_brackets():
-    bleu, papers = {("en", "de"): 30.04, ("de", "en"): 32.5}, {("en", "de"): 36.78, ("en", "fr"): 55.96}
+    bleu, papers = {("en", "de"): 30.04, ("de", "en"): 32.5}, {("en", "de"): 35.25, ("en", "fr"): 55.96}
     assert direction_table(bleu, unseen=[("en", "de")], beside=papers).splitlines()[2:] == [
         "| de |  | 32.5 |",
-        "| en | *30.0* (36.8) |  |",
+        "| en | *30.0* (35.3) |  |",
     ]
