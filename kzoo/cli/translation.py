@@ -110,7 +110,9 @@ def translate(
         _check_lengths(translator, languages, whole.sentences)
     made_of = [search, n_best, truncate, split, source, target, engine_name(translator), prefix]
     files = [*folder.glob(METADATA_FILE), *(image or ()), *([images] if images else ())] if output else []
-    made_of = repr([[sha256(path) for path in files], sentences, *made_of])
+    digest = hashlib.sha256(repr([[sha256(path) for path in files], *made_of]).encode())
+    for sentence in sentences if output else ():  # not at once: it would be a copy of the text
+        digest.update(repr(sentence).encode())
     done = 0
 
     def where() -> str:
@@ -118,11 +120,13 @@ def translate(
         kept = f", kept in {written.name}: the same command resumes" if resumes else ""
         return f"stopped after {done:,} of {len(sentences):,} lines{kept}"
 
-    growing = contextlib.nullcontext() if output is None else growing_file(output, made_of)
+    growing = contextlib.nullcontext() if output is None else growing_file(output, digest.hexdigest())
+    text_of = whole.text_of
+    del whole  # as large as the text
     with telling_when_stopped(where), growing as written:  # a stop while the file is packed, too
         done = 0 if written is None else _done(written, n_best)
         lines = max(FEWEST, min(MOST, len(sentences) // 8))
-        count = int((whole.text_of >= done).sum())
+        count = int((text_of >= done).sum())
         with progress_bar("translating", count, shown=file is not None) as advance:
             while done < len(sentences):
                 block = slice(done, done + lines)
@@ -212,13 +216,18 @@ def _done(written: BinaryIO, n_best: int) -> int:
     if not written.readable():  # a device
         return 0
     written.seek(0)
-    lines = written.read().split(b"\n")[:-1]  # without a last line that may be cut off
-    done = len(lines)
-    if n_best > 1 and lines:  # the last sentence may lack translations
-        last = lines[-1].split(b"\t")[0]
-        done = int(last) - 1
-        lines = [line for line in lines if line.split(b"\t")[0] != last]
-    written.truncate(sum(len(line) + 1 for line in lines))
+    done = size = before_last = 0
+    last = None
+    for line in written:
+        if not line.endswith(b"\n"):  # cut off
+            break
+        sentence = line.split(b"\t", 1)[0]
+        if n_best == 1 or sentence != last:
+            done, before_last, last = done + 1, size, sentence
+        size += len(line)
+    if n_best > 1 and done:  # the last sentence may lack translations
+        done, size = done - 1, before_last
+    written.truncate(size)
     return done
 
 

@@ -1,5 +1,6 @@
 """The directions that a multilingual model is trained on."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from kzoo.errors import UserError, nearest
@@ -54,9 +55,9 @@ def language_pairs(
 
 
 def _checked(pairs: list[tuple[str, str]], where: str) -> list[tuple[str, str]]:
-    for pair in pairs:
-        if pairs.count(pair) > 1:
-            raise UserError(f"{where}: {'-'.join(pair)} is named {pairs.count(pair)} times: name it once")
+    for pair, count in Counter(pairs).items():
+        if count > 1:
+            raise UserError(f"{where}: {'-'.join(pair)} is named {count} times: name it once")
     if not any(source != target for source, target in pairs):
         raise UserError(f"{where}: no language pair is left to train on")
     return pairs
@@ -68,11 +69,11 @@ def two_languages(pair: str, languages: Sequence[str]) -> tuple[str, str]:
     Raises:
         UserError: it does not name two of the languages.
     """
-    # Looked up, not split: a code may itself have a hyphen, such as pt-BR.
-    known = {f"{source}-{target}": (source, target) for source in languages for target in languages}
-    if pair not in known:
-        raise UserError(
-            f"{pair!r} does not name two of the languages {', '.join(languages)}; write them as "
-            f"{languages[0]}-{languages[-1]}"
-        )
-    return known[pair]
+    for source in languages:  # not split: a code may itself have a hyphen, such as pt-BR
+        target = pair.removeprefix(f"{source}-")
+        if target != pair and target in languages:
+            return source, target
+    raise UserError(
+        f"{pair!r} does not name two of the languages {', '.join(languages)}; write them as "
+        f"{languages[0]}-{languages[-1]}"
+    )

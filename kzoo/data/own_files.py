@@ -77,6 +77,7 @@ def open_files(
     if parts and "train" not in files:
         raise UserError(f"{', '.join(parts)} cannot be split off train, which has no files")
 
+    @functools.cache  # held-out rows and a table's columns would read it again
     def whole(split: str, language: str) -> Text:
         column, paths = languages.index(language), files[split]
         if len(paths) > 1:

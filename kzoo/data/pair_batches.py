@@ -123,7 +123,8 @@ def apportioned(count: int, shares: Sequence[float]) -> list[int]:
 
 def check_weights(weights: dict[tuple[str, str], float], pairs: list[tuple[str, str]]):
     """Raise `UserError` unless each pair has a positive weight, and nothing else has one."""
-    unknown = [f"{source}-{target}" for source, target in weights if (source, target) not in pairs]
+    known = set(pairs)
+    unknown = [f"{source}-{target}" for source, target in weights if (source, target) not in known]
     if unknown:
         raise UserError(f"weights are given for pairs that are not trained: {', '.join(unknown)}")
     for (source, target), weight in weights.items():

@@ -78,10 +78,11 @@ class MultilingualTranslator(Translator):
         if pooling not in poolings:
             raise UserError(f"pooling must be one of {', '.join(poolings)}, not {pooling!r}")
         tokens = self.tokenize(texts, language, truncate)
-        matrices = np.zeros((len(tokens), *self.backbone.matrix_shape), "float32")
+        k, D = self.backbone.matrix_shape
+        vectors = np.zeros((len(tokens), D if pooling == "mean" else k * D), "float32")
         for numbers, matrix, _ in self._matrices(tokens, language):
-            matrices[numbers] = matrix
-        return poolings[pooling](matrices)
+            vectors[numbers] = poolings[pooling](matrix.astype("float32"))
+        return vectors
 
     def bridge_attention(self, text: str, language: str) -> tuple[list[str], np.ndarray]:
         """Return a sentence's subwords with the end symbol, and the bridge's A `(k, S)` over them.

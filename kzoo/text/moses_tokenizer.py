@@ -4,6 +4,7 @@ import functools
 import json
 import re
 import unicodedata
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -191,7 +192,10 @@ def learn_forms(sentences: Iterable[str]) -> list[list[str]]:
     Args:
         sentences: the text, with its tokens separated by spaces.
     """
-    casing = sacremoses.MosesTruecaser().train([sentence.split() for sentence in sentences])["casing"]
+    moses, casing = sacremoses.MosesTruecaser(), defaultdict(Counter)
+    for sentence in sentences:  # `moses.train` would hold all words in memory
+        for word, form, weight in moses.learn_truecase_weights(sentence.split()):
+            casing[word][form] += weight
     return [[form for form, _ in counts.most_common()] for counts in casing.values()]
 
 

@@ -125,7 +125,7 @@ def as_hypotheses(found: list, n: int, tokenizer: "Tokenizer") -> list[list[Hypo
     Raises:
         UserError: a sentence has no hypothesis because its token scores are NaN or infinite.
     """
-    rows = []
+    real_scores, ended = [], []
     for number, best in enumerate(found, 1):
         tokens, scores = best or ([[END]], [0.0])
         real = [i for i, score in enumerate(scores if n > 1 else scores[:1]) if score > -1e8]
@@ -134,13 +134,15 @@ def as_hypotheses(found: list, n: int, tokenizer: "Tokenizer") -> list[list[Hypo
                 f"the scores of sentence {number} are not finite: use an earlier checkpoint, retrain with a "
                 "lower rate or a clip_norm, or use float32 instead of float16"
             )
-        rows.append([(list(tokens[i]), float(scores[i])) for i in real])
-    ended = [[int(token) for token in row[: row.index(END)]] for sentence in rows for row, _ in sentence]
+        real_scores.append([float(scores[i]) for i in real])
+        for i in real:  # cut at once: padding can be most of a batch
+            row = np.asarray(tokens[i]).tolist()
+            ended.append(row[: row.index(END)])
     texts = iter(tokenizer.detokenize(ended) if ended else ())
     hypotheses = []
-    for sentence in rows:
+    for scores in real_scores:
         best = {}  # by text, because different subword sequences can give the same text
-        for _, score in sentence:
+        for score in scores:
             best.setdefault(next(texts), score)
         hypotheses.append([Hypothesis(text, score) for text, score in best.items()][:n])
     return hypotheses

@@ -1,5 +1,6 @@
 """Checkpoints: the state of training on disk, from which a killed run resumes."""
 
+import itertools
 import json
 import math
 import re
@@ -205,8 +206,9 @@ class Checkpoints(keras.callbacks.Callback):
     def best(self) -> list[Path]:
         """Return the folders of the best checkpoints that exist, best first."""
         rows = sorted(self.history, key=lambda row: -row[self.monitor])
-        folders = [self.folder / f"epoch_{row['epoch']:04d}" for row in rows]
-        return [folder for folder in folders if folder.is_dir()][: self.keep_best]
+        folders = (self.folder / f"epoch_{row['epoch']:04d}" for row in rows)
+        # Only as many as are kept: on a shared disk, looking for thousands takes seconds.
+        return list(itertools.islice(filter(Path.is_dir, folders), self.keep_best))
 
     def load_average_of_best(self):
         """Set the model's weights to the mean of the best checkpoints' weights.

@@ -211,7 +211,7 @@ def directions_to_score(
     every, named, unseen = list(permutations(shared[split], 2)), [], None
     with contextlib.suppress(UserError):  # scores do not depend on the recipe
         if recipe := _recipe_of(folder):
-            seen = recipe_directions(recipe)
+            seen = set(recipe_directions(recipe))
             named = [direction for direction in every if direction in seen] if recipe.directions else []
             if recipe.preset in BUILDERS:  # else the fine-tuned preset may know others already
                 unseen = [direction for direction in permutations(languages, 2) if direction not in seen]

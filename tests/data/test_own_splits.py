@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from message_of import message_of
 
-from kzoo.data import open_files
+from kzoo.data import open_files, own_files
 from kzoo.data.own_files import split_rows
 
 
@@ -47,9 +47,14 @@ def test_a_corpus_of_one_text(files, random, tmp_path, monkeypatch):
     for name, side in zip(("train.en", "train.de"), sides, strict=True):
         (tmp_path / name).write_text("\n".join(side))
     (tmp_path / "train.tsv").write_text("\n".join(map("\t".join, zip(*sides, strict=True))))
+    read = []
+    for reader in ("_read_text", "table_rows"):
+        whole = getattr(own_files, reader)
+        monkeypatch.setattr(own_files, reader, lambda *a, whole=whole: read.append(a[0]) or whole(*a))
     corpus = open_files(train=files, val=0.05, test=10)
     assert corpus.splits == ("train", "val", "test")
     pairs = [list(zip(*corpus.pairs(split, "en", "de"), strict=True)) for split in corpus.splits]
     assert [len(some) for some in pairs] == [370, 20, 10]
     assert sorted(sum(pairs, [])) == sorted(zip(*sides, strict=True))
+    assert len(read) == 2  # once a side
     assert "train, which has no files" in message_of(open_files, None, 10, files)

@@ -1,9 +1,11 @@
 """Moses's form of text, and the subwords made of it."""
 
 import json
+import tracemalloc
 
 import keras
 import pytest
+import sacremoses
 
 from kzoo.errors import UserError
 from kzoo.text import (
@@ -104,6 +106,17 @@ def truecased():
     tokenizer = TruecasedSubwordTokenizer(language="de", forms=forms)
     tokenizer.set_proto(train_subwords([*map(tokenizer.normalize, GERMAN)] * 20, 60))
     return tokenizer
+
+
+def test_forms_are_counted_as_sacremoses_does_without_holding_the_text():
+    lines = [moses_tokens(sentence, "de") for sentence in GERMAN]
+    casing = sacremoses.MosesTruecaser().train([line.split() for line in lines])["casing"]
+    assert learn_forms(lines) == [[form for form, _ in counts.most_common()] for counts in casing.values()]
+    tracemalloc.start()
+    learn_forms(f"He saw the man {number % 50} ." for number in range(10_000))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20
 
 
 def test_truecased_subwords_come_back_with_capitals(truecased):
