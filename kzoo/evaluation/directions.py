@@ -94,7 +94,7 @@ def direction_table(
         if direction not in bleu:
             return ""
         score = f"*{bleu[direction]:.1f}*" if direction in unseen else f"{bleu[direction]:.1f}"
-        # A paper's two decimals are rounded half up: 35.25 is less than that in binary.
+        # A paper's two decimals, rounded half up; Python makes 35.25 the even 35.2.
         return f"{score} ({beside[direction] + 1e-9:.1f})" if direction in beside else score
 
     rows = [(source, *(cell(source, target) for target in codes)) for source in codes]

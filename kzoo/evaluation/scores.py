@@ -91,8 +91,8 @@ def score_translations(
     has_words = chinese or has_spaces(language)  # in other languages, TER would see one word per sentence
     bleu = bleu_metric(language)
     edited = texts if has_words else [[s and bleu.tokenizer(s) for s in sentences] for sentences in texts]
-    has_two_is = has_two_kinds_of_i(language)
-    if has_two_is:  # TER ignores case, but sacreBLEU makes i of I
+    turkic = has_two_kinds_of_i(language)
+    if turkic:  # TER ignores case, but sacreBLEU makes i of I
         edited = [[s and lower_case(s, language) for s in sentences] for sentences in texts]
     metrics = {
         "bleu": (bleu, texts),
@@ -106,8 +106,8 @@ def score_translations(
     signatures = {name: str(metric.get_signature()) for name, (metric, _) in metrics.items()}
     if not has_words:
         signatures["ter"] += "|split:char"  # split above, so not in sacreBLEU's signature
-    if has_two_is:
-        for name in ("bleu_lowercased", "ter"):
+    if turkic:
+        for name in ("bleu_lowercased", "ter"):  # lowercased by other rules than sacreBLEU's
             signatures[name] += "|lc:tr"
     meteor = None
     if find_meteor():

@@ -4,6 +4,7 @@ import re
 
 from kzoo.errors import UserError
 
+# Not nan, which is often in Latin letters.
 CHINESE_CODES = {"zh", "cmn", "yue", "cjy", "gan", "hak", "hsn", "lzh", "wuu"}
 OTHERS_WITHOUT_SPACES = {"ja", "th", "lo", "km", "my"}
 # Moses's rules, sentencex and METEOR know these languages by two letters alone. OPUS-MT has jap, zhs and zht.
@@ -36,8 +37,8 @@ def has_spaces(code: str | None) -> bool:
     return main_code(code) not in CHINESE_CODES | OTHERS_WITHOUT_SPACES
 
 
-def joins_sentences(code: str | None) -> bool:
-    """Return whether a language has no space between sentences, as Thai has."""
+def is_chinese_or_japanese(code: str | None) -> bool:
+    """Return whether a language has no spaces between sentences; Thai has none between words, but these."""
     return is_chinese(code) or main_code(code) == "ja"
 
 

@@ -17,7 +17,7 @@ from kzoo.text.languages import (
     CHINESE_MARKS,
     has_two_kinds_of_i,
     is_chinese,
-    joins_sentences,
+    is_chinese_or_japanese,
     lower_case,
     main_code,
 )
@@ -78,7 +78,7 @@ class MosesSubwordTokenizer(SubwordTokenizer):
     def plain(self, tokens: str) -> str:
         """Return a normalized sentence as plain text: the inverse of `normalize`."""
         text = _tools(self.language)[2].detokenize(tokens.split(), unescape=False)
-        if not joins_sentences(self.language):
+        if not is_chinese_or_japanese(self.language):
             return WITHIN_WORDS.sub(r"\1", BEFORE_MARKS.sub(r"\1", text))
         # Moses also puts spaces between the characters that it does not know, those from U+30000 on.
         return BETWEEN_CHINESE.sub("", AROUND_MARKS.sub(r"\1", text))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kzoo.errors import UserError
-from kzoo.text.languages import CHINESE, joins_sentences, main_code
+from kzoo.text.languages import CHINESE, is_chinese_or_japanese, main_code
 from kzoo.text.vocabulary import END, UNKNOWN
 
 if TYPE_CHECKING:  # importing it takes seconds
@@ -215,7 +215,7 @@ class SplitTexts:
 def _joined(parts: list[str], found: list[list[Hypothesis]], language: str | None) -> list[Hypothesis]:
     if len(parts) == 1:
         return found[0]
-    between = "" if joins_sentences(language) else " "
+    between = "" if is_chinese_or_japanese(language) else " "
     spaces = [part[len(part.rstrip()) :] for part in parts]
     gaps = [space if "\n" in space else between for space in spaces[:-1]]
     ranks = range(max(map(len, found)))

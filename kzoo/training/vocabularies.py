@@ -99,7 +99,8 @@ def _check_form(text: str, language: str, sentences: list[str]):
 
 def _begins_within_letter(token: str) -> bool:
     """Return whether a token begins with a mark or a joiner, which belongs to the letter before it."""
-    return unicodedata.category(token[0]).startswith("M") or token[0] in f"{JOINERS}՛՜՞"  # Armenian's
+    # Armenian writes marks of emphasis, exclamation and question within a word.
+    return unicodedata.category(token[0]).startswith("M") or token[0] in f"{JOINERS}՛՜՞"
 
 
 def learned_characters(folder: Path, sentences: list[str], which: str) -> CharacterTokenizer:

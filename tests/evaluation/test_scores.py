@@ -111,6 +111,7 @@ def test_chinese_takes_the_chinese_tokenizer():
         ("jap", "char"),
         ("lzh_Hans", "zh"),
         ("de-AT", "13a"),
+        ("ko", "13a"),
     ],
 )
 def test_the_tokenizer_is_the_language_s(code, tokenizer):

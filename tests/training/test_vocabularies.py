@@ -14,6 +14,8 @@ def test_moses_s_form_of_a_language_that_it_takes_apart_is_refused(tmp_path, tex
     message = message_of(learned_subwords, tmp_path, "th", {"th": ("th", THAI)}, 40, text)
     assert "'th'" in message and "3 of 3 sentences" in message
     assert not list(tmp_path.iterdir())
+    armenian = {"hy": ("hy", ["Ի՞նչ է սա։"])}
+    assert "'hy': Moses" in message_of(learned_subwords, tmp_path, "hy", armenian, 40, text)
     (tokenizer,) = learned_subwords(tmp_path, "th", {"th": ("", THAI)}, 40)
     assert tokenizer.detokenize(tokenizer(THAI)) == THAI
 

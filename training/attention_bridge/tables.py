@@ -280,7 +280,7 @@ def beside_the_paper(recipe: Recipe) -> str:
 
 
 def bleu_cell(ours: float, papers: float | None) -> str:
-    # The paper's two decimals are rounded half up: 35.25 is less than that in binary.
+    # The paper's two decimals, rounded half up, here and below; Python makes 35.25 the even 35.2.
     return f"{ours:.1f}" if papers is None else f"{ours:.1f} ({papers + 1e-9:.1f})"
 
 
