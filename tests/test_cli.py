@@ -179,6 +179,8 @@ def test_evaluation_records_what_it_was_asked(tmp_path, monkeypatch):
         "preset": "copier",
         "corpus": "files",
         "files": files,
+        "source": "en",
+        "target": "de",
         "beam_size": 5,
         "length_penalty": 1.0,
         "truncate": True,

@@ -69,7 +69,8 @@ def evaluate(
     reads_images = bool(getattr(translator, "image_shape", None))
     if (images or shown != "right") and not reads_images:
         raise UserError(f"preset {preset} reads text only: leave {'--images' if images else '--shown'} out")
-    about = {"preset": preset_name(preset, folder), "corpus": data.name, "licence": data.licence}
+    name = preset if "://" in preset else preset_name(preset, folder)  # a handle may name a revision
+    about = {"preset": name, "corpus": data.name, "licence": data.licence}
     searched = {**search.entries(), "truncate": truncate, "engine": engine_name(translator)}
     how = f"{search}, {engine_name(translator)}"
 
@@ -86,6 +87,7 @@ def evaluate(
         return
 
     source, target = translator.named_direction(source, target)
+    about |= {"source": source, "target": target}
     data = languages_known(data, files, (source, target))
     if images:
         data = data.with_images(images)
@@ -143,13 +145,15 @@ def report(
     """Write a page with two presets' BLEU and their translations side by side, largest differences first."""
     from kzoo.data.features import FeatureFile
     from kzoo.presets.shelf import locate, preset_name
-    from kzoo.training.corpus import languages_known, text_to_score
+    from kzoo.training.corpus import check_same_held_out, languages_known, text_to_score
 
     if pictures and not images:
         raise UserError("--pictures needs --images: features name the picture of each sentence")
     folders = [locate(name) for name in (first, second)]
     data = text_to_score(folders[0], files, corpus, [split] if split else [])
     split = split or next(name for name in data.splits if name.startswith("test"))
+    if not files and not corpus:
+        check_same_held_out(folders, split)
     check_writable(path)
     names = tuple(map(preset_name, (first, second), folders))
     if names[0] == names[1]:

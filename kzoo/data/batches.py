@@ -124,7 +124,7 @@ class Batches(BatchesByEpoch):
                 found.update(np.fromiter(map(len, part), "<i4").tobytes())
                 found.update(np.fromiter(itertools.chain.from_iterable(part), "<i4").tobytes())
         if self.images is not None:
-            found.update(np.ascontiguousarray(self.images[:: -(-len(self.images) // 64)]).tobytes())
+            found.update(sample_of(self.images))
         return found.hexdigest()
 
     def plan(self, epoch: int) -> list[tuple[Shape, np.ndarray]]:
@@ -133,6 +133,11 @@ class Batches(BatchesByEpoch):
             return plan_batches(np.argsort(self._lengths, kind="stable"), self._lengths, self.shapes)
         random = np.random.default_rng((self.seed, epoch))
         return plan_batches(random.permutation(len(self.source)), self._lengths, self.shapes, random)
+
+
+def sample_of(images: np.ndarray | FeatureFile) -> bytes:
+    """Return the bytes of up to 64 images, for a digest."""
+    return np.ascontiguousarray(images[:: -(-len(images) // 64)]).tobytes()
 
 
 class ShardedBatches(BatchesByEpoch):

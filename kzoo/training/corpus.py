@@ -157,6 +157,18 @@ def own_corpus(folder: Path, splits: list[str]) -> Corpus:
     return open_corpus(own)
 
 
+def check_same_held_out(folders: Sequence[Path], split: str):
+    """Raise `UserError` if the runs of presets hold out different rows of their text."""
+    recipes = {folder.parent: _recipe_of(folder) for folder in folders}
+    runs = [run for run, recipe in recipes.items() if recipe and (run / HELD_OUT).exists()]
+    drawn = [run for run in runs if not isinstance(getattr(recipes[run], split, []), list)]
+    if drawn and len({read_object(run / HELD_OUT).get(split) for run in runs}) > 1:
+        raise UserError(
+            f"{' and '.join(map(str, runs))} hold out different {split} rows, and each may have "
+            "been trained on the other's: give a text that neither has seen, with --files"
+        )
+
+
 def _not_needed(recipe: Recipe, splits: list[str]) -> list[str]:
     """Return the splits whose files need not be read for others."""
     names = "train", "val", "test"

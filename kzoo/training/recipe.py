@@ -1,4 +1,4 @@
-"""A recipe: everything that an experiment's result depends on, in a short TOML file.
+"""A recipe: everything that is chosen for an experiment, in a short TOML file.
 
 `Recipe` declares each key once: its type and bounds, its default, what it means, when it has an effect, and
 whether a resumed run may change it.

@@ -13,6 +13,7 @@ from typing import Any
 import keras
 
 from kzoo.data import TwiceEachRow
+from kzoo.data.batches import sample_of
 from kzoo.errors import UserError
 from kzoo.files import remove_unfinished
 from kzoo.hub.location import RECIPE_FILE
@@ -94,7 +95,10 @@ def train(
         batches = task.batches(translator)
 
         # Resume from the last checkpoint, if there is one.
-        data = hashlib.sha256(f"{batches.digest()} {json.dumps(task.validation)}".encode()).hexdigest()
+        digest = hashlib.sha256(f"{batches.digest()} {json.dumps(task.validation)}".encode())
+        if (images := task.images.get("validation")) is not None:
+            digest.update(sample_of(images))
+        data = digest.hexdigest()
         strategy.check_same("other data", data)
         if prints and (line := unknown_line(task.unknown)):
             print(line)

@@ -42,10 +42,11 @@ class Task:
     Attributes:
         validation: sentences of the validation split. `build` removes those that the recipe drops.
         unknown: for each language, the characters of the training text that its vocabulary lacks.
+        images: the images of `"train"` and `"validation"`, if the model reads images.
     """
 
     def __init__(self, recipe: Recipe, corpus: Corpus):
-        self.recipe, self.corpus, self.unknown = recipe, corpus, {}
+        self.recipe, self.corpus, self.unknown, self.images = recipe, corpus, {}, {}
 
     def begin(self, folder: Path):
         """Write the vocabularies, or the preset to fine-tune, to the run's folder."""
@@ -122,7 +123,6 @@ class OneDirection(Task):
         else:
             self.shards, self.pairs = None, corpus.pairs("train", recipe.source, recipe.target)
         self.validation = corpus.pairs(recipe.validation, recipe.source, recipe.target)
-        self.images = {}
 
     def learn(self, folder: Path) -> list:
         """Return the tokenizers of the run in `folder`; learn its vocabularies if it has none."""

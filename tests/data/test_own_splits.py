@@ -27,6 +27,21 @@ def test_splits_share_no_sentence(random):
     assert all((found[name] == again[name]).all() for name in found)
 
 
+def test_further_rows_and_sizes_hardly_change_what_is_held_out(random):
+    """A second run must not hold out what the first was trained on: its test would be too easy."""
+    sides = [[f"{side} {number}" for number in range(1100)] for side in ("en", "de")]
+
+    def split(count, **parts):
+        return {name: set(rows) for name, rows in split_rows([side[:count] for side in sides], parts).items()}
+
+    first = split(1000, val=50, test=50)
+    for second in (split(1001, val=50, test=50), split(1100, val=50, test=50), split(1000, val=90, test=50)):
+        assert not second["test"] & first["train"]
+    assert split(1000, test=50)["test"] == first["test"]
+    swapped = split_rows(sides[::-1], {"val": 50, "test": 50})
+    assert set(swapped["test"]) == split(1100, val=50, test=50)["test"]
+
+
 def test_rows_that_all_hang_together_cannot_be_split():
     sides = [["a", "a", "b", "c"], ["x", "y", "y", "z"]]
     assert sorted(split_rows(sides, {"test": 1})["test"]) == [3]

@@ -125,7 +125,7 @@ def test_table_1_keeps_the_settings_of_other_calls(Work, tmp_path):
     for settings, directions in (("m2m", ""), ("bilingual", "en-de"), ("bilingual", "de-en")):
         work.script["table1"](runs=tmp_path, settings=settings, directions=directions)
     found = json.loads((tmp_path / "table1_tiny.json").read_text())
-    assert list(found) == ["m2m", "bilingual"]
+    assert list(found) == ["recipe", "m2m", "bilingual"]
     assert len(found["m2m"]) == 12
     assert list(found["bilingual"]) == ["en-de", "de-en"]
     assert found["bilingual"]["de-en"]["bleu"] == 5
@@ -137,6 +137,10 @@ def test_table_1_keeps_the_settings_of_other_calls(Work, tmp_path):
         "| de |  | 0.0 (39.0) |\n| en | 0.0 (36.8) |  |\n\n``\n"
     )
     assert "embedding_dim 128 (512)" in markdown.splitlines()[0]
+    work.script["table1"](
+        runs=tmp_path, settings="m2m_mono", seed=2
+    )  # a recipe beside which the others do not belong
+    assert list(json.loads((tmp_path / "table1_tiny.json").read_text())) == ["recipe", "m2m_mono"]
 
 
 def test_the_bridge_paper_s_numbers_are_its_own():

@@ -12,6 +12,7 @@ from kzoo.data import FeatureFile, open_corpus
 from kzoo.training import Recipe, prepare, read_recipe, train
 from kzoo.training.corpus import (
     check_own_files,
+    check_same_held_out,
     directions_to_score,
     own_corpus,
     recipe_corpus,
@@ -203,7 +204,7 @@ def test_rows_held_out_of_a_text_that_has_changed_are_not_scored(tmp_path):
     record_held_out(tmp_path, recipe, recipe_corpus(recipe))
     held_out = own_corpus(tmp_path / "preset", []).pairs("test", "en", "de")
     assert held_out == recipe_corpus(recipe).pairs("test", "en", "de")
-    table.write_text(table.read_text() + "sentence 100\tein Satz 100\n")
+    table.write_text(table.read_text() + "".join(f"sentence {n}\tein Satz {n}\n" for n in range(100, 200)))
     trained_on = recipe_corpus(recipe).pairs("test", "en", "de")
     assert not set(trained_on[0]) <= set(held_out[0])
     message = message_of(own_corpus, tmp_path / "preset", [])
@@ -211,6 +212,22 @@ def test_rows_held_out_of_a_text_that_has_changed_are_not_scored(tmp_path):
     assert own_corpus(tmp_path / "preset", ["train"]).splits == ("train", "val", "test")
     record_held_out(tmp_path, Recipe(**BASE | {"corpus": "scenes"}), open_corpus("scenes"))
     assert own_corpus(tmp_path / "preset", []).splits == ("train", "val", "test")
+
+
+def test_runs_that_hold_out_different_rows_are_not_compared(tmp_path):
+    presets, table = (
+        [tmp_path / name / "preset" for name in ("before", "same", "after")],
+        tmp_path / "pairs.tsv",
+    )
+    for count, preset in zip((100, 100, 300), presets, strict=True):
+        table.write_text("".join(f"sentence {n}\tein Satz {n}\n" for n in range(count)))
+        preset.mkdir(parents=True)
+        recipe = Recipe(**BASE, train=[str(table)], test=10)
+        (preset.parent / "recipe.json").write_text(json.dumps(dataclasses.asdict(recipe)))
+        record_held_out(preset.parent, recipe, recipe_corpus(recipe))
+    check_same_held_out(presets[:2], "test")
+    message = message_of(check_same_held_out, presets[1:], "test")
+    assert str(presets[2].parent) in message and "--files" in message
 
 
 def test_columns_are_those_of_a_table(tmp_path):

@@ -49,7 +49,7 @@ class TinyModel(keras.Model):
 class TinyTask:
     """A task with that model, random words in two shapes, and a score of the weights."""
 
-    validation, unknown, corpus = ("one", "two"), {}, None
+    validation, unknown, images, corpus = ("one", "two"), {}, {}, None
     make_batches = Batches
 
     def __init__(self, recipe, corpus):
@@ -392,6 +392,13 @@ def test_changed_data_is_refused_and_nothing_written(tmp_path, monkeypatch):
     longer = replace(RECIPE, epochs=RECIPE.epochs + 1)
     assert "data has changed" in message_of(train, longer, tmp_path, verbose=0)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_changed_validation_pictures_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(TinyTask, "images", {"validation": np.zeros((2, 3))})
+    stopped_run(tmp_path, monkeypatch)
+    monkeypatch.setattr(TinyTask, "images", {"validation": np.ones((2, 3))})
+    assert "data has changed" in message_of(train, RECIPE, tmp_path, verbose=0)
 
 
 def test_batches_are_counted_on_where_several_make_an_update(tmp_path, monkeypatch):

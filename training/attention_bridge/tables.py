@@ -42,7 +42,6 @@ from training.attention_bridge.senteval_data import senteval_examples, senteval_
 from training.paper_tables import (
     Runs,
     Size,
-    add_results,
     paper_numbers,
     results_in,
     scored_once,
@@ -115,9 +114,14 @@ def table1(
             values = dataclasses.replace(recipe, **SETTINGS[name])
             scores = scores_of(values, runs / f"{name}_{size}")
             plot_directions(*lowercased_bleu(scores), runs / f"{name}_{size}.png", lowercased=True)
-        # Keep the results of other calls: other settings, and other directions of bilingual models.
-        add_results(path, **{name: {**results_in(path).get(name, {}), **scores}})
-    tables = [directions_text(name, rows, PAPER["table1"][name]) for name, rows in results_in(path).items()]
+        # Keep the results of other calls with this recipe: other settings, and other directions of bilingual
+        # models.
+        results = results_in(path)
+        if "recipe" not in results or make_recipe(results.pop("recipe"), str(path)) != recipe:
+            results = {}
+        results[name] = {**results.get(name, {}), **scores}
+        write_json(path, {"recipe": dataclasses.asdict(recipe), **results})
+    tables = [directions_text(name, rows, PAPER["table1"][name]) for name, rows in results.items()]
     show_markdown("\n\n".join([beside_the_paper(recipe), *tables]), path)
 
 
