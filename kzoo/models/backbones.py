@@ -1,6 +1,5 @@
 """The backbones' base class, compilation and argument checks, and the glyph embedding."""
 
-import hashlib
 import inspect
 from collections.abc import Callable, Sequence
 from numbers import Integral
@@ -144,14 +143,6 @@ def freeze(model: keras.Model, frozen: list[int]):
     # Outer layers come first: setting `trainable` also sets it for the inner layers.
     for number, layer in enumerate(model._flatten_layers() if frozen else ()):
         layer.trainable = number not in frozen
-
-
-def weights_digest(model: keras.Model) -> str:
-    """Return the SHA-256 of a model's weights."""
-    digest = hashlib.sha256()
-    for weight in model.weights:  # one at a time: `get_weights` would copy all
-        digest.update(keras.ops.convert_to_numpy(weight).tobytes())
-    return digest.hexdigest()
 
 
 def check_sizes(name: str, value: int | list[int]):

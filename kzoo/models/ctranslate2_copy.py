@@ -5,11 +5,12 @@ import threading
 from pathlib import Path
 
 import keras
+import numpy as np
 
 from kzoo.engine.conversion import convert, other_counts, why_not_held
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
-from kzoo.models.backbones import is_quantized, weights_digest
+from kzoo.models.backbones import is_quantized
 from kzoo.models.preset_files import check_tokenizers
 
 
@@ -37,16 +38,16 @@ class CTranslate2Copy:
     """A translator's CTranslate2 model, converted again when the weights or tokenizers change."""
 
     def __init__(self):
-        self._made_of = self._copy = None
+        self._made_of = self._weights = self._copy = None
         self._lock = threading.Lock()
 
     def of(self, translator: keras.Model) -> CTranslate2Translator:
         """Return the copy of a translator; `why_not` must return `None` for it."""
         tokenizers = translator.source_tokenizer, translator.target_tokenizer
         contents = [(each.proto, each.get_vocabulary()) for each in tokenizers]
-        made_of = weights_digest(translator.backbone), tokenizers, contents
+        made_of, weights = (tokenizers, contents), translator.backbone.get_weights()
         with self._lock:
-            if made_of != self._made_of:
+            if made_of != self._made_of or not all(map(np.array_equal, weights, self._weights)):
                 with tempfile.TemporaryDirectory() as folder:
                     preset, model = Path(folder) / "preset", Path(folder) / "model"
                     # Without languages, which only tokenizing needs, and search, which each call passes.
@@ -54,5 +55,5 @@ class CTranslate2Copy:
                     bare.save_to_preset(preset, "float32")
                     convert(preset, model)
                     self._copy = CTranslate2Translator(preset, model=model)
-                self._made_of = made_of
+                self._made_of, self._weights = made_of, list(map(np.copy, weights))  # not views
             return self._copy

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kzoo.errors import UserError, nearest
 from kzoo.files import cached_folder, read_object, write_json
 from kzoo.hub import location
-from kzoo.hub.integrity import CONFIG_FILE, METADATA_FILE, SCORES_FILE, TRANSLATOR_FILE, SealedFolder
+from kzoo.hub.integrity import CONFIG_FILE, METADATA_FILE, NOTES, SCORES_FILE, TRANSLATOR_FILE, SealedFolder
 from kzoo.hub.location import INSTALLABLE, SHELF, is_marian, shelved
 
 if TYPE_CHECKING:  # listing presets needs no deep-learning library
@@ -126,7 +126,9 @@ def locate(preset: str | os.PathLike) -> Path:
 
 def _converted(folder: Path, name: str) -> Path:
     """Return the cached preset of a repository with a Marian model; convert the model if necessary."""
-    files = sorted((path.name, path.stat()) for path in folder.iterdir() if path.is_file())
+    files = sorted(
+        (path.name, path.stat()) for path in folder.iterdir() if path.is_file() and path.name not in NOTES
+    )
     named = preset_name(name, folder)  # it may end in the two languages
     stats = [(file, stat.st_size, stat.st_mtime_ns) for file, stat in files]
 

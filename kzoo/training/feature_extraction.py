@@ -1,6 +1,7 @@
 """`kzoo features extract`: features of pictures, computed by a network of `keras.applications`."""
 
 import contextlib
+import hashlib
 import importlib
 import os
 import sys
@@ -14,7 +15,6 @@ from kzoo.data.features import Extractor, FeatureFile, check_features_path, writ
 from kzoo.errors import UserError, first_line, nearest
 from kzoo.files import sha256
 from kzoo.images import read_picture
-from kzoo.models.backbones import weights_digest
 
 # The papers' names of VGG's layers, and Keras's names. The outputs are after ReLU.
 LAYERS = {"fc6": "fc1", "fc7": "fc2"}
@@ -61,7 +61,7 @@ def extract_features(
         raise UserError(f"{network.name} has no layer {layer!r}: give another; {nearest(name, known)}")
     handling = "mean" if replace_corrupt else ""
     seed = SEED if weights == "random" else None  # backends draw different weights from it
-    extractor = Extractor(model.lower(), name, weights_digest(network), seed, handling)
+    extractor = Extractor(model.lower(), name, _weights_digest(network), seed, handling)
     features = keras.Model(network.inputs, network.get_layer(name).output, name=network.name)
     # Networks without a fixed size, such as MobileNetV3, get ImageNet's size.
     size = [side or 224 for side in network.input_shape[1:3]]
@@ -93,6 +93,14 @@ def extract_features(
             advance(len(pictures))
 
     return write_features(path, batches, names, extractor, _digests(folder, names))
+
+
+def _weights_digest(model: keras.Model) -> str:
+    """Return the SHA-256 of a model's weights."""
+    digest = hashlib.sha256()
+    for weight in model.weights:  # one at a time: `get_weights` would copy all
+        digest.update(keras.ops.convert_to_numpy(weight).tobytes())
+    return digest.hexdigest()
 
 
 def _digests(folder: Path, names: list[str]) -> dict[str, str]:
