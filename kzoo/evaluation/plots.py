@@ -128,9 +128,12 @@ def loss_name(history: Path) -> str:
     unit = "nats per sentence" if settings.get("languages") else "nats per token" if settings else "nats"
     model = settings.get("model") or {}
     bridge = str(settings.get("preset")).startswith("attention_bridge_") and model.get("bridge", True)
+    saved = history.with_name("preset") / "config.json"
+    saved = read_object(saved).get("config", {}) if saved.is_file() else {}
+    usual = saved.get("penalty_weight", 0.015625) if bridge else None  # the builders' default today
     terms = {
         "smoothing": settings.get("label_smoothing"),
-        "penalty ×": model.get("penalty_weight", 0.015625 if bridge else None),  # the builders' default
+        "penalty ×": model.get("penalty_weight", usual),
         "consistency ×": settings.get("consistency"),
     }
     return ", ".join([unit, *(f"{name} {value:g}" for name, value in terms.items() if value)])

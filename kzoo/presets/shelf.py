@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # listing presets needs no deep-learning library
 
     from kzoo.models import MultilingualTranslator, Translator
 
-FORMAT = 2  # increase it when reading Marian's models changes: cached presets are then converted again
+FORMAT = 3  # increase it when reading Marian's models changes: cached presets are then converted again
 # Each builder's module, read from the package's stub.
 BUILDERS = {
     name: module

@@ -256,8 +256,8 @@ class Checkpoints(keras.callbacks.Callback):
 def data_has_changed(folder: Path) -> str:
     """Return the error message for a run whose data has changed."""
     return (
-        f"{folder}: the training or validation data has changed since this was trained: "
-        "give another folder, or restore the data"
+        f"{folder}: the training or validation data has changed since this was trained, or an older kzoo "
+        "read it differently: give another folder, or restore the data"
     )
 
 

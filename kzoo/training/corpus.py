@@ -142,12 +142,16 @@ def own_corpus(folder: Path, splits: list[str]) -> Corpus:
                 # Files of other splits may no longer exist.
                 recipe = replace(recipe, **{name: [] for name in _not_needed(recipe, splits or ["test"])})
             corpus = recipe_corpus(recipe)
-            if (held_out := folder.parent / HELD_OUT).exists():
+            held_out = _held_out(folder.parent)
+            for split in splits or ["test"]:
                 # Otherwise, a run could be scored on rows that it was trained on: after a change of the text,
                 # other rows are drawn. Or on another project's file of the same name.
-                for split, digest in read_object(held_out).items():
-                    if split in (splits or ["test"]) and digest != _digest(corpus, split):
-                        raise UserError(f"the {split} text of {folder.parent} has changed since its training")
+                known = split in held_out or _is_drawn(recipe, split)
+                if known and held_out.get(split) != _digest(corpus, split):
+                    raise UserError(
+                        f"the {split} text of {folder.parent} is not that of its training: it has changed, "
+                        "or an older kzoo held out other rows"
+                    )
             return corpus
     except UserError as error:
         raise UserError(f"{error}; give --corpus, or --files") from None
@@ -159,20 +163,30 @@ def own_corpus(folder: Path, splits: list[str]) -> Corpus:
 
 def check_same_held_out(folders: Sequence[Path], split: str):
     """Raise `UserError` if the runs of presets hold out different rows of their text."""
-    recipes = {folder.parent: _recipe_of(folder) for folder in folders}
-    runs = [run for run, recipe in recipes.items() if recipe and (run / HELD_OUT).exists()]
-    drawn = [run for run in runs if not isinstance(getattr(recipes[run], split, []), list)]
-    if drawn and len({read_object(run / HELD_OUT).get(split) for run in runs}) > 1:
+    recipes = {folder.parent: recipe for folder in folders if (recipe := _recipe_of(folder))}
+    runs = [run for run, recipe in recipes.items() if recipe.corpus == "files"]
+    drawn = any(_is_drawn(recipes[run], split) for run in runs)
+    if drawn and len({_held_out(run).get(split) for run in runs}) > 1:
         raise UserError(
             f"{' and '.join(map(str, runs))} hold out different {split} rows, and each may have "
             "been trained on the other's: give a text that neither has seen, with --files"
         )
 
 
+def _held_out(run: Path) -> dict[str, str]:
+    """Return the digests that `record_held_out` wrote; none in a run of an older kzoo."""
+    return read_object(run / HELD_OUT) if (run / HELD_OUT).exists() else {}
+
+
+def _is_drawn(recipe: Recipe, split: str) -> bool:
+    """Return whether a split is rows of the training text."""
+    return not isinstance(getattr(recipe, split, []), list)
+
+
 def _not_needed(recipe: Recipe, splits: list[str]) -> list[str]:
     """Return the splits whose files need not be read for others."""
     names = "train", "val", "test"
-    drawn = {"train", *(name for name in names if not isinstance(getattr(recipe, name), list))}
+    drawn = {"train", *(name for name in names if _is_drawn(recipe, name))}
     needed = {*names} & {*splits} or {"test"}  # an unknown split is reported with those that there are
     needed |= drawn if drawn & needed else set()
     return [name for name in names if name not in needed]

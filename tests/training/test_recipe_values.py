@@ -67,6 +67,7 @@ def test_callbacks_and_checkpoints(tmp_path, monkeypatch):
         corpus=None,
         validation=(),
         unknown={},
+        images={},
         begin=lambda folder: None,
         build=lambda folder: model,
         batches=lambda model: batches,
@@ -103,6 +104,7 @@ def test_a_run_records_the_rows_that_it_holds_out(tmp_path, monkeypatch):
         corpus=recipe_corpus(recipe),
         validation=(),
         unknown={},
+        images={},
         begin=lambda folder: None,
         build=lambda folder: model,
         batches=lambda model: Batches([[5, 6]] * 9, [[7]] * 9, tokens=9, num_shapes=1),
@@ -112,7 +114,7 @@ def test_a_run_records_the_rows_that_it_holds_out(tmp_path, monkeypatch):
     with pytest.raises(Reached):
         train(recipe, tmp_path / "run", strategy="one")
     assert own_corpus(tmp_path / "run" / "preset", []).sentences("test", "en")
-    table.write_text(table.read_text() + "sentence 50\tein Satz 50\n")
+    table.write_text("".join(f"sentence {n}\tein Satz {n}\n" for n in range(50, 100)))
     with pytest.raises(UserError, match="has changed"):
         own_corpus(tmp_path / "run" / "preset", [])
 

@@ -9,6 +9,7 @@ import pytest
 from kzoo.decoding import GNMT, SearchSettings
 from kzoo.presets.shelf import BUILDERS
 from kzoo.training import Recipe, read_recipe
+from kzoo.training.recipe import make_recipe
 from kzoo.training.run import halved_rate
 from kzoo.training.tasks import make_optimizer
 
@@ -53,6 +54,12 @@ def test_the_search_of_a_recipe():
     assert SearchSettings().changed(**recipe.search_settings()) == SearchSettings(3, GNMT(0.6), 40)
     given = read_recipe("demo_scenes", ["length_penalty=0.5"]).search_settings()
     assert SearchSettings(7, GNMT(0.6)).changed(**given) == SearchSettings(7, 0.5)
+
+
+def test_runs_from_before_too_long_are_read():
+    values = {"preset": "pope_tiny", "corpus": "multi30k", "source": "en", "target": "de"}
+    assert make_recipe({**values, "truncate": True}).too_long == "truncate"
+    assert make_recipe({**values, "truncate": False}) == make_recipe(values)
 
 
 def test_every_key_is_documented():

@@ -14,6 +14,7 @@ lowercased BLEU, as in the paper; the JSON has cased BLEU too.
 """
 
 import dataclasses
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import combinations, permutations
@@ -118,6 +119,8 @@ def table1(
         # models.
         results = results_in(path)
         if "recipe" not in results or make_recipe(results.pop("recipe"), str(path)) != recipe:
+            if results:
+                print(f"{path}: leaving out results of another recipe", file=sys.stderr)
             results = {}
         results[name] = {**results.get(name, {}), **scores}
         write_json(path, {"recipe": dataclasses.asdict(recipe), **results})
