@@ -7,3 +7,5 @@ from . import models as models
 from . import presets as presets
 from . import text as text
 from . import training as training
+
+__version__: str

@@ -289,11 +289,9 @@ class DataParallel(Strategy):
         return float(multihost_utils.process_allgather(np.float32(number)).sum())
 
     def _lost_a_worker(self, error):
-        import jax
-
-        # JAX has a single error class, whose message begins with what went wrong.
+        # JAX has a single error class, a RuntimeError, whose message begins with what went wrong.
         signs = ("UNAVAILABLE", "ABORTED", "DEADLINE_EXCEEDED", "Gloo", "NCCL", "heartbeat")
-        return isinstance(error, jax.errors.JaxRuntimeError) and any(sign in str(error) for sign in signs)
+        return isinstance(error, RuntimeError) and any(sign in str(error) for sign in signs)
 
 
 class ModelParallel(DataParallel):
