@@ -3,11 +3,12 @@
     pip install -e .
     python benchmarks/decoding_speed.py --preset pope_small_multi30k_en_de --rounds 5
 
-Both translate the first sentences of Multi30k's test_2016_flickr with the same weights in float32, from text
-to text, including subword tokenization, with length penalty 1, in one run; kzoo in the staged search that
-jobs of 16,384 sentences get. CTranslate2 gets all sentences at once. Every setting (threads, batches) of each
-system is timed once; then each system's fastest setting takes turns with the other's. Each system runs in its
-own processes; compilation and first calls are not counted, and the time that kzoo's took is printed.
+Both translate the first sentences of a split of Multi30k with the same weights in float32, from text to text,
+including subword tokenization, with length penalty 1, in one run; kzoo in the staged search that jobs of
+16,384 sentences get. CTranslate2 gets all sentences at once. Every setting (threads, batches) of each system
+is timed once, with at most 1,000 sentences; then each system's fastest setting takes turns with the other's.
+Each system runs in its own processes; compilation and first calls are not counted, and the time that kzoo's
+took is printed.
 
 Prints the settings tried, the rounds with medians and the median of their ratios, the share of translations
 that are the same text, and their mean lengths.
@@ -26,6 +27,7 @@ from pathlib import Path
 from kzoo.files import write_json
 
 SPLIT = "test_2016_flickr"
+TRIED = 1000  # sentences to choose the settings by
 # (workers, threads of each) and (most sentences or words of a batch, which of the two)
 CTRANSLATE2_THREADS = ((2, 1), (1, 2), (3, 1))
 CTRANSLATE2_BATCHES = (
@@ -44,12 +46,17 @@ def main():
     options = parse_arguments()
     keep_to(options.cores)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as processes:
-        job = Job(options.preset, options.sentences, options.beam_size, options.max_length, folder)
+        search = options.beam_size, options.max_length
+        job = Job(options.preset, options.sentences, *search, folder, options.split)
         # kzoo first: it writes CTranslate2's model.
         kzoo = processes.enter_context(Worker(KzooSide, job, options.cores, "kzoo"))
         ctranslate2 = processes.enter_context(Worker(CTranslate2Side, job, options.cores, "CTranslate2"))
+        for worker in (kzoo, ctranslate2):
+            worker.keep_to(TRIED)
         ours = fastest([(kzoo, (threads,)) for threads in KZOO_THREADS])
         theirs = fastest([(ctranslate2, (*t, *b)) for t in CTRANSLATE2_THREADS for b in CTRANSLATE2_BATCHES])
+        for worker in (kzoo, ctranslate2):
+            worker.keep_to(options.sentences)
         turns = take_turns({"kzoo": ours, "CTranslate2": theirs}, options.rounds)
         rounds = list(zip(turns["kzoo"], turns["CTranslate2"], strict=True))
     report(ours, theirs, rounds, kzoo.warm_up, options)
@@ -65,6 +72,7 @@ def parse_arguments() -> argparse.Namespace:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("--preset", default="pope_small_multi30k_en_de", help="name or folder")
+    parser.add_argument("--split", default=SPLIT)
     parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--beam-size", type=int, default=5)
@@ -83,11 +91,12 @@ class Job:
     beam_size: int
     max_length: int | None
     folder: str
+    split: str = SPLIT
 
     def texts(self) -> list[str]:
         from kzoo.data import open_corpus
 
-        return open_corpus("multi30k").sentences(SPLIT, "en")[: self.sentences]
+        return open_corpus("multi30k").sentences(self.split, "en")[: self.sentences]
 
 
 @dataclass(frozen=True)
@@ -127,6 +136,10 @@ class Worker:
         self._pipe.send(settings)
         return self._pipe.recv()
 
+    def keep_to(self, sentences: int):
+        """Translate only so many of the job's sentences from now on."""
+        self._pipe.send(sentences)
+
 
 def serve(side, job: Job, pipe):
     """Be a worker's process: answer settings with turns until there are none."""
@@ -134,6 +147,9 @@ def serve(side, job: Job, pipe):
     side = side(job)
     pipe.send(time.perf_counter() - start)
     while (settings := pipe.recv()) is not None:
+        if isinstance(settings, int):
+            side.texts = job.texts()[:settings]
+            continue
         start, core_start = time.perf_counter(), time.process_time()
         texts = side.translate(*settings)
         pipe.send(Turn(time.perf_counter() - start, time.process_time() - core_start, texts))

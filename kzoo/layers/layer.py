@@ -83,6 +83,12 @@ class Quantizable:
 class Dense(Quantizable, keras.layers.Dense):
     """`keras.layers.Dense`, faster to train on a CPU under JAX; the bias is added by `add_bias`."""
 
+    def load_own_variables(self, store):
+        super().load_own_variables(store)
+        if self.lora_enabled:  # Keras zeroes both factors, whose gradients are then 0 for ever
+            drawn = keras.initializers.HeUniform()(self.lora_kernel_a.shape)  # as `enable_lora` does
+            self.lora_kernel_a.assign(drawn)
+
     def call(self, inputs, training=None):
         return on_rows(self._of_rows, inputs)
 

@@ -124,7 +124,8 @@ class ConsistentCrossEntropy(LabelSmoothedCrossEntropy):
         loss = ½ (CE(p) + CE(q)) + ¼ α (KL(p ‖ q) + KL(q ‖ p))
 
     p and q are the predictions for the two copies of a pair, which differ by dropout. This is half of
-    R-Drop's sum, so that α = 0 is plain cross-entropy.
+    R-Drop's sum, so that α = 0 is plain cross-entropy. Rows that are no copies, as when `evaluate` reads
+    plain batches, have no divergence.
 
     Args:
         label_smoothing: float. ε, as in `LabelSmoothedCrossEntropy`. Defaults to `0.1`.
@@ -153,9 +154,13 @@ class ConsistentCrossEntropy(LabelSmoothedCrossEntropy):
 
     def call(self, y_true, y_pred):
         log_p = ops.log_softmax(ops.cast(y_pred, "float32"), axis=-1)  # (2B, T, V)
-        first, second = log_p[0::2], log_p[1::2]
+        paired = ops.shape(log_p)[0] // 2 * 2  # there may be a last row without a copy
+        first, second = log_p[0:paired:2], log_p[1:paired:2]
         divergence = ops.sum((ops.exp(first) - ops.exp(second)) * (first - second), axis=-1)  # (B, T)
-        return super().call(y_true, y_pred) + self.consistency / 4 * ops.repeat(divergence, 2, axis=0)
+        copies = ops.all(ops.equal(y_true[0:paired:2], y_true[1:paired:2]), axis=-1, keepdims=True)
+        divergence = ops.repeat(ops.where(copies, divergence, 0.0), 2, axis=0)
+        divergence = ops.concatenate([divergence, ops.zeros_like(log_p[paired:, :, 0])])
+        return super().call(y_true, y_pred) + self.consistency / 4 * divergence
 
     def get_config(self):
         return {**super().get_config(), "consistency": self.consistency}

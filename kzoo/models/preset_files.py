@@ -24,6 +24,7 @@ from kzoo.hub.integrity import (
     seal,
 )
 from kzoo.hub.location import is_marian, locate
+from kzoo.models.backbones import is_quantized
 from kzoo.models.preset_checks import (
     check_float16,
     check_object,
@@ -64,10 +65,12 @@ def write_preset(
     others = _others(Path(folder))
     backbone = translator.backbone
     full = type(backbone).from_config({**backbone.get_config(), "dtype": "float32"})
+    if is_quantized(backbone):
+        raise UserError("a preset cannot hold a quantized model: save the original one")
     if len(full.weights) != len(backbone.weights):
         raise UserError(
-            "a preset cannot hold a quantized model or one with LoRA: save it as a .keras file, which merges "
-            "LoRA into the weights, and load that"
+            "a preset cannot hold a model with LoRA: save it as a .keras file, which merges LoRA into the "
+            "weights, and load that"
         )
     full.set_weights(backbone.get_weights())
     if dtype == "float16":

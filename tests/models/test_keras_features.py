@@ -85,7 +85,7 @@ def test_quantized_after_having_translated(translator, tmp_path):
     np.testing.assert_allclose(used, fresh, atol=1e-6)
     assert np.abs(used[:2] - np.array([found.score for found in exact])).max() > 1e-5
     assert np.abs(used[2:] - exact_attention.ravel()).max() > 1e-5
-    with pytest.raises(UserError, match="LoRA: save it as a .keras file"):
+    with pytest.raises(UserError, match="save the original"):
         models[0].save_to_preset(tmp_path / "preset")
     assert not (tmp_path / "preset").exists()
 
@@ -152,6 +152,13 @@ def test_lora_adapts_dense_layers_alone(translator, tmp_path):
     moved = {w.path for w in model.weights if (ops.convert_to_numpy(w) != before[w.path]).any()}
     assert moved and not moved & set(fixed)
     assert {path.split("/")[-1] for path in moved} == {"lora_kernel_a", "lora_kernel_b", "bias"}
+    logits = ops.convert_to_numpy(model(inputs))
+    model.save_weights(tmp_path / "best.weights.h5")
+    model.load_weights(tmp_path / "best.weights.h5")
+    np.testing.assert_allclose(ops.convert_to_numpy(model(inputs)), logits, atol=1e-4)
+    model.train_on_batch(inputs, np.array([[7, 3]], "int32"))
+    factors = [w for w in model.trainable_weights if w.name == "lora_kernel_b"]
+    assert all(ops.convert_to_numpy(w).any() for w in factors)  # they learn, though Keras loads zeros
     model.save(tmp_path / "model.keras")  # the factors' product is added to the kernels
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     np.testing.assert_allclose(

@@ -178,6 +178,14 @@ def test_equal_passes_leave_label_smoothed_cross_entropy():
     assert float(found) == pytest.approx(float(plain), rel=1e-6)
 
 
+@pytest.mark.parametrize("rows", [2, 3])
+def test_rows_that_are_no_copies_have_no_divergence(rows):
+    labels = np.array([[1, 2, 3], [4, 5, 6], [1, 1, 2]])[:rows]
+    found = ConsistentCrossEntropy(0.1, 5.0)(labels, LOGITS[:rows])
+    plain = LabelSmoothedCrossEntropy(0.1)(labels, LOGITS[:rows])
+    assert float(found) == pytest.approx(float(plain), rel=1e-5)
+
+
 def test_rows_stand_twice():
     batches = Batches([[5], [6, 7]], [[8, 9], [4]], tokens=6, num_shapes=1)
     inputs, labels, weights = TwiceEachRow(batches)[0]

@@ -1,0 +1,100 @@
+"""The main tables of the results pages and of the presets' cards say what the score files say."""
+
+import json
+import tomllib
+from pathlib import Path
+from statistics import fmean, stdev
+
+BRIDGE, GLYPH, IMAGE, POPE = sorted(Path(__file__).parents[2].glob("training/*/RESULTS.md"))
+BRIDGE_CARD, GLYPH_CARD, IMAGE_CARD, POPE_CARD = sorted(Path(__file__).parents[2].glob("presets/*/README.md"))
+METRICS = {"BLEU": "bleu", "BLEU, lowercased": "bleu_lowercased", "chrF2": "chrf2", "TER": "ter"}
+
+
+def test_pope():
+    rows = {"learned_tiny": "learned", "bias of the scores (Eq. 11), tiny": "bias"}
+    rows |= {"pope in each head, tiny": "heads", "pope_base": "pope_base", "sine_base": "sine_base"}
+    for split in ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "all"):
+        for row, name in rows.items():
+            heading = "Base size (Table 1)" if "base" in name else "BLEU by position encoding (Table 1)"
+            check(POPE, heading, 0, row, split, [read(POPE, f"scores/{name}.json", "scores", split, "bleu")])
+        for name in ("pope", "rope", "sine"):
+            ours = [read(POPE, "scores/small.json", name, run, "scores", split, "bleu") for run in (0, 1)]
+            check(POPE, "Sine and rotary positions with the same recipe", 0, f"{name}_small", split, ours)
+        for column, metric in METRICS.items():
+            ours = [read(POPE_CARD, "scores.json", "scores", split, metric)]
+            check(POPE_CARD, "Scores", 0, split, column, ours)
+            check(POPE, "Small size, tuned for small data", 0, split, column, ours)
+            again = [read(POPE, "scores/pope_small_repeat.json", "scores", split, metric)]
+            check(POPE, "Small size, tuned for small data", 1, split, column, again)
+
+
+def test_attention_bridge():
+    paper = tomllib.loads(BRIDGE.with_name("paper.toml").read_text("utf-8"))["table1"]
+    settings = {"M-2-M": ["m2m", "m2m_2"], "M-2-M + mono": ["m2m_mono", "m2m_mono_2"]}
+    settings |= {"{de, fr, cs} ↔ en": ["centre_en"], "{de, fr, cs} ↔ en + mono": ["centre_en_mono"]}
+    for pair, theirs in paper["m2m_mono"].items():
+        source, target = pair.split("-")
+        card = read(BRIDGE_CARD, "scores.json", "scores", pair)
+        base = read(BRIDGE, "scores/m2m_base.json", "scores", pair)
+        check(BRIDGE_CARD, "Scores", 0, source, target, [card["bleu"]])
+        check(BRIDGE, "The pretrained model (Table 1)", 0, source, target, [card["bleu_lowercased"]], theirs)
+        check(BRIDGE, "At the paper's size (Table 1)", 0, source, target, [base["bleu_lowercased"]], theirs)
+        for model, names in settings.items():
+            ours = [read(BRIDGE, f"scores/{name}.json", "scores", pair, "bleu_lowercased") for name in names]
+            heading, theirs = "The settings at equal updates (Table 1)", paper[names[0]][pair]
+            check(BRIDGE, heading, 1, f"{source} → {target}", model, ours, theirs)
+
+
+def test_glyph():
+    sizes = {"EMB": "", "fc_2": " (F = 512)", "cnn_fc_relu": " (F = 1,024)", "cnn_softmax_fc": " (F = 4,096)"}
+    forty = ["scores/glyph_tatoeba_tiny.json", "scores/glyph_tatoeba_tiny_2.json"]
+    for name, size in sizes.items():
+        ten = [read(GLYPH, f"scores/seed_{seed}.json", name) for seed in ("1", "2", "2_cpu")]
+        for label, split in {"validation": "val", "test": "test"}.items():
+            check(GLYPH, "Translation (Tables 4 and 5)", 1, label, name, [run[label]["bleu"] for run in ten])
+            ours = [read(GLYPH, file, name, "scores", split, "bleu") for file in forty]
+            check(GLYPH, "Forty epochs", 0, name + size, label, ours)
+    card = read(GLYPH_CARD, "scores.json", "scores", "test")
+    for column, metric in METRICS.items():
+        check(GLYPH_CARD, "Scores", 0, "this model", column, [card[metric]])
+
+
+def test_image_text():
+    for model, row, row_of_card in [
+        ("text_only_tiny, test", "text_only_tiny", "a model trained without pictures"),
+        ("image_text_tiny, test, right pictures", "image_text_tiny | right", "right pictures"),
+        ("image_text_tiny, test, shuffled", "image_text_tiny | shuffled", "shuffled pictures"),
+        ("image_text_tiny, test, none", "image_text_tiny | none (grey)", "grey pictures"),
+    ]:
+        for column, metric in {"BLEU": "bleu", "chrF2": "chrf2"}.items():
+            ours = [run[metric] for run in read(IMAGE, "scores/scenes_en_de.json", "scores", model)]
+            check(IMAGE, "Does the model use the picture? (Scenes)", 0, row, column, ours)
+            check(IMAGE_CARD, "Scores", 0, row_of_card, column, ours[:1])
+
+
+def test_sizes_of_presets():
+    for card in (BRIDGE_CARD, GLYPH_CARD, IMAGE_CARD, POPE_CARD):
+        megabytes = sum(file.stat().st_size for file in card.parent.rglob("*") if file.is_file()) / 1e6
+        assert f"parameters, {megabytes:.2g} MB (float16)" in " ".join(card.read_text("utf-8").split()), card
+
+
+def read(page, file, *keys):
+    """Return what a page's JSON file has under keys. In a list of scores, a split or direction is a key."""
+    found = json.loads((page.parent / file).read_text("utf-8"))
+    for key in keys:
+        if isinstance(found, list) and isinstance(key, str):
+            found = {f"{s['source']}-{s['target']}" if "source" in s else s["split"]: s for s in found}
+        found = found[key]
+    return found
+
+
+def check(page, heading, place, row, column, ours, paper=None):
+    """Compare a cell with our mean ± deviation and the paper's number. Place 0: the heading's first table."""
+    section = page.read_text("utf-8").replace("*", "").split(f"# {heading}\n")[1].split("\n##")[0]
+    table = [part for part in section.split("\n\n") if part.startswith("|")][place].splitlines()
+    [cells] = [line.split(" |") for line in table if line.startswith(f"| {row} |")]
+    cell = cells[table[0].split(" |").index(f" {column}")].strip()
+    digits = len(cell.split()[0].partition(".")[2])
+    said = f"{fmean(ours):.{digits}f}" + (f" ± {stdev(ours):.{digits}f}" if len(ours) > 1 else "")
+    said += f" ({paper + 1e-9:.{digits}f})" if paper else ""  # halves rounded up
+    assert cell == said, f"{page}, {heading}: {row}, {column}"
