@@ -24,7 +24,7 @@ BROWSER = tests/serve/test_page_in_browser.py
 ONCE = $(addprefix tests/,data engine text evaluation papers benchmarks) \
     $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
 
-# JAX keeps what it compiles for two weeks, for each kind of processor: tests that run again take less time.
+# Compiled programs are kept between runs, by kind of processor; `make test` removes those older than two weeks.
 PROCESSOR := $(shell grep -m 1 -E '^(flags|Features)' /proc/cpuinfo 2> /dev/null | cksum | cut -d ' ' -f 1)
 test-jax test-jax-rest test-once: export JAX_COMPILATION_CACHE_DIR = $(CURDIR)/.venv/compiled/$(PROCESSOR)/$@
 
@@ -35,7 +35,7 @@ demo: setup
 
 # Beside each other: much of a test's time is one thread tracing or compiling. The longest first.
 test: setup lint
-	@-find .venv/compiled -type f -mtime +14 -delete 2> /dev/null
+	@find .venv/compiled -type f -mtime +14 -delete 2> /dev/null || true
 	$(MAKE) --no-print-directory --output-sync --jobs=4 test-tensorflow test-jax test-jax-rest test-served \
 	    test-once
 

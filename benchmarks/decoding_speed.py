@@ -52,11 +52,11 @@ def main():
         kzoo = processes.enter_context(Worker(KzooSide, job, options.cores, "kzoo"))
         ctranslate2 = processes.enter_context(Worker(CTranslate2Side, job, options.cores, "CTranslate2"))
         for worker in (kzoo, ctranslate2):
-            worker.keep_to(TRIED)
+            worker.limit_to(TRIED)
         ours = fastest([(kzoo, (threads,)) for threads in KZOO_THREADS])
         theirs = fastest([(ctranslate2, (*t, *b)) for t in CTRANSLATE2_THREADS for b in CTRANSLATE2_BATCHES])
         for worker in (kzoo, ctranslate2):
-            worker.keep_to(options.sentences)
+            worker.limit_to(options.sentences)
         turns = take_turns({"kzoo": ours, "CTranslate2": theirs}, options.rounds)
         rounds = list(zip(turns["kzoo"], turns["CTranslate2"], strict=True))
     report(ours, theirs, rounds, kzoo.warm_up, options)
@@ -72,7 +72,7 @@ def parse_arguments() -> argparse.Namespace:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("--preset", default="pope_small_multi30k_en_de", help="name or folder")
-    parser.add_argument("--split", default=SPLIT)
+    parser.add_argument("--split", default=SPLIT, help="of Multi30k, such as train")
     parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--beam-size", type=int, default=5)
@@ -136,7 +136,7 @@ class Worker:
         self._pipe.send(settings)
         return self._pipe.recv()
 
-    def keep_to(self, sentences: int):
+    def limit_to(self, sentences: int):
         """Translate only so many of the job's sentences from now on."""
         self._pipe.send(sentences)
 
@@ -268,6 +268,7 @@ def report(ours, theirs, rounds: list[tuple[Turn, Turn]], warm_up: float, option
     print(f"kzoo's loading and compilation: {warm_up:.0f} s (not counted)")
     if options.json is not None:
         figures = {
+            "sentences": len(our_texts),
             "rounds": [(x.rate, y.rate) for x, y in rounds],
             "kzoo": {"rate": a, "setting": describe(*ours), "mean_length": lengths[0]},
             "ctranslate2": {"rate": b, "setting": describe(*theirs), "mean_length": lengths[1]},

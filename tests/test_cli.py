@@ -161,7 +161,10 @@ class EnglishGerman(TwoLanguages):
         return texts
 
 
-def test_evaluation_records_what_it_was_asked(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("preset", "recorded"), [("models/copier", "copier"), ("hf://me/copier@v2", "hf://me/copier@v2")]
+)
+def test_evaluation_records_what_it_was_asked(preset, recorded, tmp_path, monkeypatch):
     copier = EnglishGerman()
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: copier)
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
@@ -171,12 +174,12 @@ def test_evaluation_records_what_it_was_asked(tmp_path, monkeypatch):
         with open(path, "w") as file:
             file.write("Berlin\n")
     output = tmp_path / "scores.json"
-    arguments = ["evaluate", "models/copier", "--files", *files, "--truncate", "-o", str(output)]
+    arguments = ["evaluate", preset, "--files", *files, "--truncate", "-o", str(output)]
     assert CliRunner().invoke(cli.app, arguments).exit_code == 0
     scores = json.loads(output.read_text())
     del scores["scores"], scores["licence"]
     assert scores == {
-        "preset": "copier",
+        "preset": recorded,
         "corpus": "files",
         "files": files,
         "source": "en",

@@ -153,7 +153,7 @@ def report(
     data = text_to_score(folders[0], files, corpus, [split] if split else [])
     split = split or next(name for name in data.splits if name.startswith("test"))
     if not files and not corpus:
-        check_same_held_out(folders, split)
+        check_same_held_out(*folders, split)
     check_writable(path)
     names = tuple(map(preset_name, (first, second), folders))
     if names[0] == names[1]:

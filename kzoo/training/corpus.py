@@ -161,15 +161,17 @@ def own_corpus(folder: Path, splits: list[str]) -> Corpus:
     return open_corpus(own)
 
 
-def check_same_held_out(folders: Sequence[Path], split: str):
-    """Raise `UserError` if the runs of presets hold out different rows of their text."""
-    recipes = {folder.parent: recipe for folder in folders if (recipe := _recipe_of(folder))}
-    runs = [run for run, recipe in recipes.items() if recipe.corpus == "files"]
-    drawn = any(_is_drawn(recipes[run], split) for run in runs)
-    if drawn and len({_held_out(run).get(split) for run in runs}) > 1:
+def check_same_held_out(first: Path, second: Path, split: str):
+    """Raise `UserError` if the first preset's run holds out rows that the second's does not hold out."""
+    recipe = _recipe_of(first)
+    if not (recipe and _is_drawn(recipe, split)):
+        return
+    other, (one, another) = _recipe_of(second), (first.parent, second.parent)
+    same_kind = other and other.corpus == "files"
+    if same_kind and _held_out(one).get(split) != _held_out(another).get(split):
         raise UserError(
-            f"{' and '.join(map(str, runs))} hold out different {split} rows, and each may have "
-            "been trained on the other's: give a text that neither has seen, with --files"
+            f"{another} may have been trained on the {split} rows that {one} holds out: give a text that "
+            "neither has seen, with --files"
         )
 
 

@@ -413,7 +413,7 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
     Raises:
         UserError: an unknown or missing key, a value of the wrong type, or values that cannot be combined.
     """
-    if isinstance(values.get("truncate"), bool):  # what runs recorded before there was `too_long`
+    if isinstance(values.get("truncate"), bool) and "too_long" not in values:  # its name in older recipes
         too_long = "truncate" if values["truncate"] else "error"
         values = {"too_long": too_long, **{name: values[name] for name in values if name != "truncate"}}
     for name in {"train", "val", "test"} & values.keys():

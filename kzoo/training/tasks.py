@@ -182,8 +182,7 @@ class OneDirection(Task):
         """Return the training batches."""
         recipe, most = self.recipe, translator.backbone.max_length
         if self.shards is None:
-            pairs, self.pairs = self.pairs, ([], [])  # the text is not needed any more, and large
-            return self._batches(translator, pairs, "train", self.images.get("train"))
+            return self._batches(translator, self.pairs, "train", self.images.get("train"))
         batches = ShardedBatches(
             self.shards, recipe.tokens, recipe.num_shapes, recipe.seed, most, recipe.too_long
         )

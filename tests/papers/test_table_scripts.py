@@ -137,9 +137,8 @@ def test_table_1_keeps_the_settings_of_other_calls(Work, tmp_path):
         "| de |  | 0.0 (39.0) |\n| en | 0.0 (36.8) |  |\n\n``\n"
     )
     assert "embedding_dim 128 (512)" in markdown.splitlines()[0]
-    work.script["table1"](
-        runs=tmp_path, settings="m2m_mono", seed=2
-    )  # a recipe beside which the others do not belong
+    # With another seed, the others do not belong beside it.
+    work.script["table1"](runs=tmp_path, settings="m2m_mono", seed=2)
     assert list(json.loads((tmp_path / "table1_tiny.json").read_text())) == ["recipe", "m2m_mono"]
 
 

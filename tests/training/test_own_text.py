@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from message_of import message_of
+from typer.testing import CliRunner
 
+from kzoo.cli import app
 from kzoo.data import FeatureFile, open_corpus
 from kzoo.training import Recipe, prepare, read_recipe, train
 from kzoo.training.corpus import (
@@ -212,13 +214,13 @@ def test_rows_held_out_of_a_text_that_has_changed_are_not_scored(tmp_path):
     trained_on = recipe_corpus(recipe).pairs("test", "en", "de")
     assert not set(trained_on[0]) <= set(held_out[0])
     message = message_of(own_corpus, tmp_path / "preset", [])
-    assert "has changed" in message and "--files" in message
+    assert "is not that of its training" in message and "--files" in message
     assert own_corpus(tmp_path / "preset", ["train"]).splits == ("train", "val", "test")
     record_held_out(tmp_path, Recipe(**BASE | {"corpus": "scenes"}), open_corpus("scenes"))
     assert not (tmp_path / "held_out.json").exists()
 
 
-def test_runs_that_hold_out_different_rows_are_not_compared(tmp_path):
+def test_runs_that_hold_out_different_rows_are_not_compared(tmp_path, monkeypatch):
     presets, table = (
         [tmp_path / name / "preset" for name in ("before", "same", "after")],
         tmp_path / "pairs.tsv",
@@ -229,11 +231,17 @@ def test_runs_that_hold_out_different_rows_are_not_compared(tmp_path):
         recipe = Recipe(**BASE, train=[str(table)], test=10)
         (preset.parent / "recipe.json").write_text(json.dumps(dataclasses.asdict(recipe)))
         record_held_out(preset.parent, recipe, recipe_corpus(recipe))
-    check_same_held_out(presets[:2], "test")
-    message = message_of(check_same_held_out, presets[1:], "test")
-    assert str(presets[2].parent) in message and "--files" in message
-    (presets[1].parent / "held_out.json").unlink()  # as in a run of an older kzoo, which held out other rows
-    assert "--files" in message_of(check_same_held_out, presets[:2], "test")
+    before, same, after = presets
+    check_same_held_out(before, same, "test")
+    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
+    asked = ["report", str(tmp_path / "page.html"), str(after), str(same)]
+    message = str(CliRunner().invoke(app, asked).exception)
+    assert str(same.parent) in message and "--files" in message
+    (same.parent / "held_out.json").unlink()  # as in a run of an older kzoo, which held out other rows
+    assert "--files" in message_of(check_same_held_out, before, same, "test")
+    recipe = Recipe(**BASE, train=[str(table)], test=[str(table)])  # its test set is nobody's training text
+    (same.parent / "recipe.json").write_text(json.dumps(dataclasses.asdict(recipe)))
+    check_same_held_out(same, after, "test")
 
 
 def test_columns_are_those_of_a_table(tmp_path):
@@ -260,7 +268,7 @@ def test_another_project_s_test_set_is_not_a_run_s_own(tmp_path, monkeypatch):
     record_held_out(tmp_path, recipe, recipe_corpus(recipe))
     assert own_corpus(tmp_path / "preset", []).sentences("test", "de") == ["ein Hund"]
     monkeypatch.chdir(tmp_path / "other")
-    assert "has changed" in message_of(own_corpus, tmp_path / "preset", [])
+    assert "is not that of its training" in message_of(own_corpus, tmp_path / "preset", [])
 
 
 def test_files_that_scoring_does_not_read_may_be_gone(tmp_path):

@@ -108,6 +108,13 @@ def table1(
         if name not in SETTINGS:
             raise UserError(f"no setting {name!r}: {nearest(name, list(SETTINGS))}")
     path = runs / f"table1_{size}.json"
+    # Keep the results of other calls with this recipe: other settings, and other directions of bilingual
+    # models.
+    results = results_in(path)
+    if "recipe" not in results or make_recipe(results.pop("recipe"), str(path)) != recipe:
+        if results:
+            print(f"{path}: removing results of another or unknown recipe", file=sys.stderr)
+        results = {}
     for name in names:
         if name.startswith("bilingual"):
             scores = bilingual_scores(recipe, name, chosen, size, runs / name)
@@ -115,13 +122,6 @@ def table1(
             values = dataclasses.replace(recipe, **SETTINGS[name])
             scores = scores_of(values, runs / f"{name}_{size}")
             plot_directions(*lowercased_bleu(scores), runs / f"{name}_{size}.png", lowercased=True)
-        # Keep the results of other calls with this recipe: other settings, and other directions of bilingual
-        # models.
-        results = results_in(path)
-        if "recipe" not in results or make_recipe(results.pop("recipe"), str(path)) != recipe:
-            if results:
-                print(f"{path}: leaving out results of another recipe", file=sys.stderr)
-            results = {}
         results[name] = {**results.get(name, {}), **scores}
         write_json(path, {"recipe": dataclasses.asdict(recipe), **results})
     tables = [directions_text(name, rows, PAPER["table1"][name]) for name, rows in results.items()]
