@@ -142,7 +142,7 @@ class Worker:
 
 
 def serve(side, job: Job, pipe):
-    """Be a worker's process: answer settings with turns until there are none."""
+    """Be a worker's process: settings get a turn, a number limits the sentences, `None` ends it."""
     start = time.perf_counter()
     side = side(job)
     pipe.send(time.perf_counter() - start)

@@ -247,8 +247,8 @@ def split_rows(sides: Sequence[Sequence[str]], parts: Mapping[str, int | float])
 
     Rows that share a sentence, directly or through other rows, form a group, which stays in one split. In an
     order by digests of their sentences, groups fill the held-out splits as far as they fit, `val` from the
-    start and others from the end; the rest is `train`. So further rows, or another size of one split, hardly
-    change which rows another holds out.
+    start and others from the end; the rest is `train`. So adding a few rows, or resizing another split,
+    hardly changes a split's rows.
 
     Args:
         sides: each language's sentences, aligned.

@@ -162,7 +162,7 @@ def own_corpus(folder: Path, splits: list[str]) -> Corpus:
 
 
 def check_same_held_out(first: Path, second: Path, split: str):
-    """Raise `UserError` if the first preset's run holds out rows that the second's does not hold out."""
+    """Raise `UserError` if the second run may have been trained on rows that the first holds out."""
     recipe = _recipe_of(first)
     if not (recipe and _is_drawn(recipe, split)):
         return
