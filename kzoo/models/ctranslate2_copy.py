@@ -45,24 +45,17 @@ class CTranslate2Copy:
         """Return the copy of a translator; `why_not` must return `None` for it."""
         tokenizers = translator.source_tokenizer, translator.target_tokenizer
         contents = [(each.proto, each.get_vocabulary()) for each in tokenizers]
-        made_of, weights = (tokenizers, contents), translator.backbone.weights
+        made_of, backbone = (tokenizers, contents), translator.backbone
+        arrays = map(keras.ops.convert_to_numpy, backbone.weights)  # one at a time
         with self._lock:
-            if made_of != self._made_of or not all(map(_equal, weights, self._weights)):
+            if made_of != self._made_of or not all(map(np.array_equal, arrays, self._weights)):
                 with tempfile.TemporaryDirectory() as folder:
                     preset, model = Path(folder) / "preset", Path(folder) / "model"
                     # Without languages, which only tokenizing needs, and search, which each call passes.
-                    bare = type(translator)(translator.backbone, *tokenizers)
+                    bare = type(translator)(backbone, *tokenizers)
                     bare.save_to_preset(preset, "float32")
                     convert(preset, model)
                     self._copy = CTranslate2Translator(preset, model=model)
                 # A copy, which takes as much memory as the model: comparing takes half the time of a digest.
-                self._made_of, self._weights = made_of, [np.copy(_array(weight)) for weight in weights]
+                self._made_of, self._weights = made_of, list(map(np.copy, backbone.get_weights()))
             return self._copy
-
-
-def _array(weight: keras.Variable) -> np.ndarray:
-    return keras.ops.convert_to_numpy(weight)
-
-
-def _equal(weight: keras.Variable, array: np.ndarray) -> bool:
-    return np.array_equal(_array(weight), array)

@@ -166,11 +166,11 @@ def check_same_held_out(first: Path, second: Path, split: str):
     recipe = _recipe_of(first)
     if not (recipe and _is_drawn(recipe, split)):
         return
-    other, (one, another) = _recipe_of(second), (first.parent, second.parent)
-    same_kind = other and other.corpus == "files"
-    if same_kind and _held_out(one).get(split) != _held_out(another).get(split):
+    other, runs = _recipe_of(second), (first.parent, second.parent)
+    one, another = (_held_out(run).get(split) for run in runs)
+    if other and other.corpus == "files" and one != another:
         raise UserError(
-            f"{another} may have been trained on the {split} rows that {one} holds out: give a text that "
+            f"{runs[1]} may have been trained on the {split} rows that {runs[0]} holds out: give a text that "
             "neither has seen, with --files"
         )
 
