@@ -26,9 +26,13 @@ ONCE = $(addprefix tests/,data engine text evaluation papers benchmarks) \
 
 # Compiled programs are kept between runs, by kind of processor; `make test` removes those older than two weeks.
 PROCESSOR := $(shell grep -m 1 -E '^(flags|Features)' /proc/cpuinfo 2> /dev/null | cksum | cut -d ' ' -f 1)
-test-jax test-jax-rest test-once: export JAX_COMPILATION_CACHE_DIR = $(CURDIR)/.venv/compiled/$(PROCESSOR)/$@
+COMPILED = $(CURDIR)/.venv/compiled/$(PROCESSOR)/$@
+test-jax test-jax-rest test-once: export JAX_COMPILATION_CACHE_DIR = $(COMPILED)
+test-tensorflow test-tensorflow-rest test-served: export TF_XLA_FLAGS = \
+    --tf_xla_persistent_cache_directory=$(COMPILED)
 
-.PHONY: demo test test-tensorflow test-jax test-jax-rest test-served test-once test-torch test-all wheels docs lint setup clean
+.PHONY: demo test test-tensorflow test-tensorflow-rest test-jax test-jax-rest test-served test-once test-torch \
+    test-all wheels docs lint setup clean
 
 demo: setup
 	$(BIN)/kzoo demo
@@ -36,15 +40,17 @@ demo: setup
 # Beside each other: much of a test's time is one thread tracing or compiling. The longest first.
 test: setup lint
 	@find .venv/compiled -type f -mtime +14 -delete 2> /dev/null || true
-	$(MAKE) --no-print-directory --output-sync --jobs=4 test-tensorflow test-jax test-jax-rest test-served \
-	    test-once
+	$(MAKE) --no-print-directory --output-sync --jobs=4 test-tensorflow test-served test-jax-rest test-jax \
+	    test-tensorflow-rest test-once
 
-# Two processes, here and for JAX: TensorFlow keeps every traced function, so memory grows from file to file;
+# Two processes for each backend: TensorFlow keeps every traced function, so memory grows from file to file;
 # XLA's compiler ends one that has compiled all of it (a segmentation fault).
 test-tensorflow: setup
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q tests/models tests/decoding \
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q tests/models \
 	    $(NOT_TENSORFLOW) $(SLOW:%=--ignore=%)
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q tests/layers tests/training \
+
+test-tensorflow-rest: setup
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q tests/layers tests/decoding tests/training \
 	    $(NOT_TENSORFLOW) $(SLOW:%=--ignore=%)
 
 # What users meet first, on the default backend; SavedModels and the service are TensorFlow's.
