@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 
@@ -90,6 +91,28 @@ def test_commands_and_their_options_exist(page):
             overrides = [word for word in words[1:] if re.match(r"[a-z_0-9]+[.=]", word)]
             assert {re.split("[.=]", word)[0] for word in overrides} <= set(KEYS), line
             assert words[0] == "RECIPE" or words[0].endswith(".toml") or recipe_file(words[0]).is_file(), line
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_optimizers_are_the_same_on_all_backends(page):
+    """Keras's own square the parts of an embedding's gradient one by one on TensorFlow."""
+    assert not re.search(r"keras\.optimizers\.(Adam|Adagrad|SGD)\(", PAGES[page])
+
+
+def test_a_language_added_to_the_paper_s_model_leaves_the_others_as_they_were():
+    """The code of docs/adding_a_language.md, untrained; this model has two tables of embeddings."""
+    sizes = {"embedding_dim": 8, "width": 8, "hidden_dim": 8, "num_heads": 2}
+    left_out = (".fit(", "model.translate(", "model.embed(")
+    lines = PAGES["docs/adding_a_language.md"].splitlines()
+    page = "\n".join(line for line in lines if not any(call in line for call in left_out))
+    page = page.replace('"train"', '"val"').replace("attention_bridge_m2m_tiny", "attention_bridge_m2m")
+    page = page.replace("m2m(tokenizers)", f"m2m(tokenizers, **{sizes})")
+    names = {}
+    exec(page, names)
+    old, new = names["model"], names["larger"]
+    assert old.backbone.target_embedding is not old.backbone.embedding
+    batch = names["PairBatches"](names["words"], [("de", "fr")], names["languages"], tokens=256)[0][0]
+    np.testing.assert_array_equal(*(np.asarray(model(batch)) for model in (old, new)))
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/data.md"])

@@ -39,7 +39,7 @@ def plot_bridge(
     preset: Preset,
     sentences: Annotated[list[str], typer.Argument(help="Sentences, each as LANGUAGE=SENTENCE.")],
 ):
-    """Draw the attention of the bridge's heads to the words of sentences, one sentence per language."""
+    """Draw the attention of the bridge's heads to the words of sentences."""
     from kzoo.presets.shelf import load, locate
 
     texts = [sentence.partition("=") for sentence in sentences]

@@ -88,7 +88,8 @@ class Recipe:
     preset: str = key(
         dataclasses.MISSING,
         """a builder in `kzoo.presets`, such as `"pope_tiny"`; or a trained preset to fine-tune, as
-        `kzoo.presets.load` takes it. It keeps its vocabularies; the optimizer state is reset.""",
+        `kzoo.presets.load` takes it (a folder beside the recipe: `"./tuned"`). It keeps its vocabularies; the
+        optimizer state is reset.""",
     )
     corpus: str = key(
         dataclasses.MISSING, """a corpus's name; or `"files"`, with `train`, `val` and `test`."""
@@ -137,15 +138,16 @@ class Recipe:
     )
     train: list[str] = key(
         [],
-        """for `"files"`: text files aligned by line, one per language (`source`, `target`; or those of
-        `languages` that are trained, in that order); or one table, `"my.tsv"` (or `.csv`).""",
+        """for `"files"`: text files aligned by line, one per language (`source`, `target`; or
+        `languages`, in that order; to fine-tune, only those that are trained); or one table, `"my.tsv"` (or
+        `.csv`).""",
         OWN_FILES,
         path=True,
     )
     val: HeldOut = key(
         [],
         """for `"files"`: files, as `train`; or the part of `train` to hold out: a number of rows or, below 1,
-        a share. No sentence is in two splits.""",
+        a share; no sentence is then in two splits.""",
         OWN_FILES,
         path=True,
     )
@@ -278,8 +280,9 @@ class Recipe:
     )
     max_length: Positive | None = key(
         None,
-        """maximum length of its translations in tokens, end symbol included; by default 1.5 × the padded
-        source's + 8. Validation has it, too. The model's own limit is `model.max_length`.""",
+        """maximum length of its translations in tokens, end symbol included; by default the fine-tuned
+        preset's, else 1.5 × the padded source's + 8. Validation has it, too. The model's own limit is
+        `model.max_length`.""",
     )
 
     @property
