@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_the_page_s_commands_train_without_tensorflow(python, tmp_path):
     page = (ROOT / "docs/gpu_without_internet.md").read_text("utf-8")
     blocks = [re.sub("^    ", "", block, flags=re.M) for block in re.findall(r"(?:^    .*\n)+", page, re.M)]
-    collect, shards, train, translate = blocks
+    collect, shards, train, faster, translate = blocks
     jax_alone = Path(python("jax", "-c", str(ROOT / "constraints.txt"), "jax")).parent
     version = subprocess.run([jax_alone / "python", "-V"], capture_output=True, text=True).stdout.split(".")[
         1
@@ -30,6 +30,6 @@ def test_the_page_s_commands_train_without_tensorflow(python, tmp_path):
 
     home = ROOT / ".venv/bin"
     run(collect + shards, home, KZOO=str(ROOT))
-    run(train, jax_alone, PIP_NO_INDEX="1")
+    run(faster + train, jax_alone, PIP_NO_INDEX="1")
     assert (tmp_path / "scores.json").is_file()
     assert run(translate, home).strip()
