@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import importlib
+import json
 import runpy
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +12,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from kzoo.data import Corpus, Extractor, write_features
 from kzoo.errors import UserError
+from kzoo.training import read_recipe
 from training.attention_bridge.senteval import TaskScores
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -119,6 +122,31 @@ def test_pictures_are_shown_right_shuffled_and_not_at_all():
     assert script["pictures"](SimpleNamespace(image_shape=None), None, "test") == {"": None}
 
 
+def test_photographs_are_scored_on_the_test_sets_with_features(tmp_path):
+    """The paper has one test set of Multi30k; the pictures of the others are not in its data."""
+    script = runpy.run_path(str(ROOT / "training/image_text/tables.py"))
+    splits = ("train", "val", "test_2016_flickr", "test_2017_flickr")
+    text = SimpleNamespace(sentences=["one", "two", "three"])
+    corpus = Corpus("stub", ("en", "de"), splits, "", "", lambda split, language: text)
+    recipe = read_recipe(ROOT / "training/image_text/image_text_base.toml")
+    script["checked_features"].__globals__.update(
+        recipe_corpus=lambda recipe: corpus,
+        scored_once=lambda recipe, folder, score_all: score_all(None, folder / "scores.json"),
+        pictures=lambda translator, corpus, split: {"": None},
+        score=lambda *_: {},
+    )
+    rows, about = np.ones((3, 2), "float16"), Extractor("vgg19", "fc2", "imagenet")
+    for split in splits[:3]:
+        if split.startswith("test"):
+            with pytest.raises(UserError, match=r"test_2016_flickr\.npy: no such file of features"):
+                script["checked_features"](recipe, tmp_path)
+        write_features(tmp_path / f"{split}.npy", lambda names: [rows], ["a", "b", "c"], about)
+    assert script["checked_features"](recipe, tmp_path).shape == (3, 2)
+    for images, tests in ((str(tmp_path), splits[2:3]), (None, splits[2:])):
+        script["scores_of"](dataclasses.replace(recipe, images=images), tmp_path)
+        assert tuple(json.loads((tmp_path / "scores.json").read_text())["scores"]) == tests
+
+
 def test_a_table_has_means_spreads_and_the_columns_of_all_runs():
     script = runpy.run_path(str(ROOT / "training/image_text/tables.py"))
     counts = {"words": 14, "sentences": 10, "signatures": {"bleu": "tok:13a"}}
@@ -145,7 +173,7 @@ def test_the_paper_s_rows_stand_below_ours():
     assert printed[9] == (
         "| paper, Table I: image-text attention, Transformer | Multi30k |  | 37.39 |  | 55.9 |"
     )
-    assert printed[11] == "The paper's Transformers are of base size, ours tiny."
+    assert printed[11] == "The paper's own Transformers are of base size, ours tiny."
     assert len(script["paper_rows"]("id", "zh")) == 3
     assert script["paper_rows"]("en", "fr") == []
     found = runpy.run_path(str(ROOT / "training/pope/tables.py"))
