@@ -13,7 +13,8 @@ class PerHeadPoPE(PoPEEmbedding):
 
     Pass it to `MultiHeadAttention` as `rotary`, the argument for layers that act on queries and keys. All
     heads have the same encoding. The paper lists per-head positions as future work (Section 6, after Chen et
-    al. 2021).
+    al. 2021). Unlike Chen et al.'s, which are added to the scores, these do not raise the rank of the scores
+    above d.
 
     Args:
         max_length, first_order, normalize: as in `PoPEEmbedding`.

@@ -3,7 +3,7 @@
     python -m training.pope.figures positions FILE --encoding sine     Figure 1; with pope, Figure 3
     python -m training.pope.figures polynomials FILE                   Figure 2
     python -m training.pope.figures correlation FILE                   Figure 3
-    python -m training.pope.figures products FILE PRESET …             Section 2.2, of trained models
+    python -m training.pope.figures products FILE PRESET …             Section 2.3, of trained models
     kzoo plot curves FILE RUN …                                        Figure 4
 
 FILE ends in .png, .svg or .pdf. Reference: Aggarwal 2024, "PoPE: Legendre Orthogonal Polynomials Based
@@ -27,7 +27,13 @@ from kzoo.evaluation.figures import look, picture
 from kzoo.files import check_writable
 from kzoo.positions import pope_table, sine_table
 from kzoo.presets.shelf import load, locate
-from training.pope.positions import correlation, mean_by_distance, mutual_information
+from training.pope.positions import (
+    POSITIONS,
+    correlation,
+    first_high_dimension,
+    mean_by_distance,
+    mutual_information,
+)
 
 ENCODINGS = {"sine": sine_table, "pope": pope_table}
 TITLES = {"sine": "Sinusoidal encoding", "pope": "PoPE, Legendre polynomials"}
@@ -39,6 +45,9 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 Picture = Annotated[Path, typer.Argument(help="PNG, SVG or PDF file.")]
 Positions = Annotated[int, typer.Option("--positions", min=4, help="Number of positions compared.")]
 Width = Annotated[int, typer.Option(min=4, help="Number of features of an encoding.")]
+Threshold = Annotated[
+    float, typer.Option(min=0, max=1, help="Mean |correlation| of sine's positions over the high dimensions.")
+]
 
 
 @app.command("positions")
@@ -50,19 +59,22 @@ def plot_positions(
     normalize: Annotated[
         bool, typer.Option(help="PoPE in orthonormal form, as in the small presets.")
     ] = False,
+    threshold: Threshold = 0.99,
 ):
     """Draw an encoding and how similar its positions are: the paper's Figure 1 (sine) or 3 (pope).
 
-    Four images: the first encodings; the mutual information of positions over the high dimensions, the
-    features from D/2; the correlation of positions over all features, and over the high dimensions. The last
-    three have the same scales for sine and PoPE. Normalization changes only the first image.
+    Four images: the first encodings; the mutual information of positions over the high dimensions, those
+    over which sine's positions correlate; the correlation of positions over all features, and over the high
+    dimensions. The last three have the same scales for sine and PoPE. Normalization changes only the first
+    image.
     """
     if normalize and encoding != "pope":
         raise UserError(f"only 'pope' can be normalized, not {encoding!r}")
+    first_high = first_high_dimension(sine_table(POSITIONS, width), threshold)
     with picture(path, size=(6.6, 5.0), formulas=True) as figure:
         options = {"normalize": True} if normalize else {}
         encodings = ENCODINGS[encoding](num_positions, width, **options)
-        high = encodings[:, width // 2 :]
+        high, features = encodings[:, first_high:], f"$i \\geq {first_high}$"
         named = f"{TITLES[encoding]}{', normalized' if normalize else ''}"
         figure.suptitle(f"{named}, $L$ = {num_positions} positions, $D$ = {width} features")
         panels = figure.subplot_mosaic("aaa;bcd", height_ratios=(1, 0.95))
@@ -82,11 +94,11 @@ def plot_positions(
         bar.set_label("value")
 
         nats = mutual_information(high)
-        _position_image(figure, panels["b"], nats, 2, "(b) mutual information,\n$i \\geq D/2$", "nats")
+        _position_image(figure, panels["b"], nats, 2, f"(b) mutual information,\n{features}", "nats")
         everywhere = np.abs(correlation(encodings))
         _position_image(figure, panels["c"], everywhere, 1, "(c) correlation,\nall features", "$|r|$")
         within = np.abs(correlation(high))
-        _position_image(figure, panels["d"], within, 1, "(d) correlation,\n$i \\geq D/2$", "$|r|$")
+        _position_image(figure, panels["d"], within, 1, f"(d) correlation,\n{features}", "$|r|$")
         panels["b"].set_ylabel("position")
 
 
@@ -106,7 +118,7 @@ def plot_polynomials(path: Picture):
         figure.legend(loc="outside right center", handlelength=1.5)
 
 
-def correlation_curves(num_positions: int = 512, width: int = 512) -> dict[str, dict[str, np.ndarray]]:
+def correlation_curves(num_positions: int, width: int, first_high: int) -> dict[str, dict[str, np.ndarray]]:
     """Return the mean |correlation| of two positions against their distance: the paper's Figure 3.
 
     Over all features, PoPE appears twice: as in the paper, and without feature 0, which is at x = -1. There
@@ -116,14 +128,15 @@ def correlation_curves(num_positions: int = 512, width: int = 512) -> dict[str, 
     Args:
         num_positions: positions `L`.
         width: features `D`.
+        first_high: first feature of the high dimensions.
 
     Returns:
-        For "all features" and for "high dimensions" (features from D/2), the curves by name, each `(L,)`.
+        For "all features" and for "high dimensions", the curves by name, each `(L,)`.
     """
     sine, pope = sine_table(num_positions, width), pope_table(num_positions, width)
     panels = {
         "all features": {"sine": sine, "PoPE": pope, "PoPE without feature 0": pope[:, 1:]},
-        "high dimensions": {"sine": sine[:, width // 2 :], "PoPE": pope[:, width // 2 :]},
+        "high dimensions": {"sine": sine[:, first_high:], "PoPE": pope[:, first_high:]},
     }
     return {
         panel: {name: mean_by_distance(correlation(encodings)) for name, encodings in curves.items()}
@@ -132,16 +145,20 @@ def correlation_curves(num_positions: int = 512, width: int = 512) -> dict[str, 
 
 
 @app.command("correlation")
-def plot_correlation(path: Picture, num_positions: Positions = 512, width: Width = 512):
+def plot_correlation(
+    path: Picture, num_positions: Positions = 512, width: Width = 512, threshold: Threshold = 0.99
+):
     """Draw the correlation of positions against their distance, for sine and PoPE: the paper's Figure 3."""
-    titles = {"all features": "(a) all features", "high dimensions": "(b) high dimensions, $i \\geq D/2$"}
+    first_high = first_high_dimension(sine_table(POSITIONS, width), threshold)
+    high = f"(b) high dimensions, $i \\geq {first_high}$"
+    titles = {"all features": "(a) all features", "high dimensions": high}
     looks = {"sine": look(1), "PoPE": look(0), "PoPE without feature 0": look(2)}
     with picture(path, size=(6.6, 3.0), formulas=True) as figure:
         figure.suptitle(f"Correlation of positions' encodings, $L$ = {num_positions}, $D$ = {width}")
         panels = figure.subplots(1, 2, sharey=True)
         # Up to half the length, so that each mean is over at least half the positions.
         distances = np.arange(1, num_positions // 2 + 1)
-        drawn = correlation_curves(num_positions, width)
+        drawn = correlation_curves(num_positions, width, first_high)
         for axes, (panel, curves) in zip(panels, drawn.items(), strict=True):
             for name, values in curves.items():
                 axes.plot(distances, values[distances], label=name, **looks[name])
@@ -159,10 +176,7 @@ def plot_trained_products(
     presets: Annotated[
         list[str], typer.Argument(help="Trained presets or runs with sine or PoPE positions.")
     ],
-    threshold: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Mean |correlation| of sine's positions over the high dimensions."),
-    ] = 0.99,
+    threshold: Threshold = 0.99,
     num_positions: Annotated[
         int, typer.Option("--positions", min=4, max=300, help="Number of positions drawn and averaged.")
     ] = 64,

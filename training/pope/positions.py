@@ -8,6 +8,8 @@ from scipy.special import xlogy
 
 from kzoo.errors import UserError
 
+POSITIONS = 300  # L for the high dimensions: Section 2.2 compares positions 2 and 299
+
 
 def correlation(encodings: np.ndarray) -> np.ndarray:
     """Return Pearson's correlation of each pair of positions' encodings, with the features as samples.

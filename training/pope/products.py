@@ -14,10 +14,9 @@ from kzoo.errors import UserError
 from kzoo.evaluation.figures import picture
 from kzoo.evaluation.scores import markdown_table
 from kzoo.positions import sine_table
-from training.pope.positions import blocks, correlation, first_high_dimension, position_products
+from training.pope.positions import POSITIONS, blocks, correlation, first_high_dimension, position_products
 
 PAIR = (2, 299)  # the positions of Section 2.2
-POSITIONS = 300  # L, which may exceed a translator's maximum length
 LEVELS = 48  # of a colour scale
 HIGHEST = 99  # percentile of the products at the end of the colour scale
 
@@ -52,7 +51,7 @@ def trained_products(translator, threshold: float = 0.99) -> Products:
         UserError: another translator, or a threshold that sine's features do not reach.
     """
     backbone = translator.backbone
-    encodings = entering_encodings(backbone, POSITIONS)
+    encodings = entering_encodings(backbone, POSITIONS)  # may exceed the translator's maximum length
     attention = backbone.encoder_layers[0].attention
     width, sizes = encodings.shape[1], (3, attention.num_heads, attention.key_dim)
     query, key, _ = np.moveaxis(_array(attention.kernel).reshape(width, *sizes), 1, 0)

@@ -1,11 +1,13 @@
 """Pictures of positions: files are written whole, or a one-line error says why not."""
 
+import numpy as np
 import pytest
 from matplotlib import rcParams
 from PIL import Image
 from typer.testing import CliRunner
 
 from kzoo.errors import UserError
+from training.pope import figures
 from training.pope.figures import app, plot_correlation, plot_polynomials, plot_positions
 
 
@@ -15,6 +17,25 @@ def test_positions_are_drawn(tmp_path, encoding):
     with Image.open(tmp_path / "new" / "picture.png") as picture:
         assert len(picture.convert("RGB").getcolors(1000)) > 100
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["picture.png"]
+
+
+def test_the_high_dimensions_are_those_of_the_paper_s_example(tmp_path, monkeypatch):
+    """Section 2.2: positions 2 and 299 correlate nearly perfectly there."""
+    drawn = {}
+
+    def note(figure, axes, matrix, limit, title, unit):
+        drawn[title] = matrix
+
+    monkeypatch.setattr(figures, "_position_image", note)
+    plot_positions(tmp_path / "picture.svg", "sine", num_positions=300)
+    feature = np.arange(512)
+    angles = np.arange(300)[:, None] / 10000 ** (feature // 2 * 2 / 512)
+    sine = np.where(feature % 2, np.cos(angles), np.sin(angles))
+    low, high = (np.abs(np.corrcoef(sine[:, first:])) for first in (334, 335))
+    pairs = np.triu_indices(300, 1)
+    assert low[pairs].mean() < 0.99 <= high[pairs].mean()
+    assert high[2, 299] > 0.9
+    np.testing.assert_allclose(drawn["(d) correlation,\n$i \\geq 335$"], high, atol=1e-9)
 
 
 def test_normalization_changes_the_picture(tmp_path):
@@ -32,7 +53,7 @@ def test_the_suffix_gives_the_format(tmp_path, suffix, start):
 
 def test_correlation_is_drawn_at_any_size(tmp_path):
     for num_positions in (4, 33):
-        plot_correlation(tmp_path / f"{num_positions}.svg", num_positions, width=9)
+        plot_correlation(tmp_path / f"{num_positions}.svg", num_positions, width=17)
         assert "PoPE without feature 0" in (tmp_path / f"{num_positions}.svg").read_text()
 
 
@@ -77,13 +98,15 @@ def test_arguments_out_of_range_are_refused(tmp_path):
     path = tmp_path / "picture.png"
     with pytest.raises(UserError, match="only 'pope' can be normalized"):
         plot_positions(path, "sine", normalize=True)
+    with pytest.raises(UserError, match="choose a lower threshold"):
+        plot_correlation(path, width=8)
     for command in (["positions", "--encoding", "pop"], ["correlation", "--width", "2"]):
         assert CliRunner().invoke(app, [*command, str(path)]).exit_code == 2
     assert not path.exists()
 
 
 def test_commands_take_sizes(tmp_path):
-    small = ["--positions", "8", "--width", "16"]
+    small = ["--positions", "8", "--width", "8", "--threshold", "0.5"]
     for name, options in {
         "positions": [*small, "--normalize"],
         "correlation": small,

@@ -9,7 +9,13 @@ from scipy.stats import pearsonr
 
 from kzoo.positions import pope_table, sine_table
 from training.pope.figures import correlation_curves
-from training.pope.positions import correlation, mean_by_distance, mutual_information
+from training.pope.positions import (
+    POSITIONS,
+    correlation,
+    first_high_dimension,
+    mean_by_distance,
+    mutual_information,
+)
 
 
 def test_sine_encoding_is_the_formula():
@@ -88,11 +94,12 @@ def test_mutual_information_at_its_limits():
 
 def test_the_papers_point_and_its_limit():
     """In the high dimensions PoPE's positions differ and sine's do not; feature 0 spoils the rest."""
-    curves = correlation_curves(512, 512)
+    curves = correlation_curves(512, 512, first_high_dimension(sine_table(POSITIONS, 512), 0.99))
     high, everywhere = curves["high dimensions"], curves["all features"]
     assert high["sine"][1] > 0.999
-    assert high["sine"][64] == pytest.approx(0.952, abs=0.001)
-    assert high["PoPE"][1] == pytest.approx(0.621, abs=0.001)
+    assert high["sine"][64] == pytest.approx(0.996, abs=0.001)
+    assert high["sine"][256] == pytest.approx(0.938, abs=0.001)
+    assert high["PoPE"][1] == pytest.approx(0.743, abs=0.001)
     assert high["PoPE"][64] < 0.05
     assert everywhere["sine"][1] == pytest.approx(0.968, abs=0.001)
     assert everywhere["sine"][256] < 0.21
