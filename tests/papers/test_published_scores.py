@@ -11,7 +11,7 @@ METRICS = {"BLEU": "bleu", "BLEU, lowercased": "bleu_lowercased", "chrF2": "chrf
 
 
 def test_pope():
-    rows = {"learned_tiny": ["learned"], "bias of the scores (Eq. 11), tiny": ["bias", "bias_2"]}
+    rows = {"learned_tiny": ["learned", "learned_2"], "bias of the scores (Eq. 11), tiny": ["bias", "bias_2"]}
     rows |= {"pope in each head, tiny": ["heads"], "pope_base": ["pope_base"], "sine_base": ["sine_base"]}
     for split in ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "all"):
         for row, names in rows.items():
