@@ -305,7 +305,10 @@ def test_scores_scenes_with_their_own_pictures_others_and_none(presets, folder):
     presets["seeing"] = Seeing()
     found = {}
     for shown in ("right", "shuffled", "none"):
-        kzoo("evaluate", "seeing", "--corpus", "scenes", "--split", "val", "--shown", shown, "-o", "s.json")
+        printed = kzoo(
+            "evaluate", "seeing", "--corpus", "scenes", "--split", "val", "--shown", shown, "-o", "s.json"
+        )
+        assert ("pictures" in printed) == (shown != "right")
         found[shown] = json.loads((folder / "s.json").read_text())
         assert found[shown]["shown"] == shown
     words = sum(len(scene.ambiguous("en", "de")) for scene in scenes("val"))

@@ -72,7 +72,8 @@ def evaluate(
     name = preset if "://" in preset else preset_name(preset, folder)  # a handle may name a revision
     about = {"preset": name, "corpus": data.name, "licence": data.licence}
     searched = {**search.entries(), "truncate": truncate, "engine": engine_name(translator)}
-    how = f"{search}, {engine_name(translator)}"
+    pictures = {"right": "", "shuffled": ", shuffled pictures", "none": ", no pictures"}[shown]
+    how = f"{search}, {engine_name(translator)}{', long sentences truncated' * truncate}{pictures}"
 
     if translator.multilingual and not (source or target or files):
         name, directions, unseen = directions_to_score(folder, data, splits, translator.languages)

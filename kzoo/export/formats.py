@@ -109,7 +109,7 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
         most = translator.backbone.max_length
         search = translator.search.changed(max_length=min(translator.search.max_length or most, most))
         convert(preset, folder, precision, search_arguments(search))
-    if search.beam_size > 1 and (differing := differing_settings(search)):
+    if search.beam_size > 1 and (differing := differing_settings(translator.search)):
         warnings.warn(
             f"{folder}: with {' and '.join(differing)}, CTranslate2's beam search finds other translations "
             "than Translator.translate: for the same, leave them out or set beam_size=1",

@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from kzoo.decoding.search_settings import SearchSettings
 from kzoo.errors import UserError
 from kzoo.files import read_object
 from kzoo.hub.integrity import CARD_FILE, METADATA_FILE, own_search
@@ -90,7 +91,7 @@ def page_routes(served: Served) -> list[Route]:
     files = list(FILES)
     if said["card"].get("introduction"):
         files.append(("/page/card", served.folder / CARD_FILE, "text/plain"))
-    low = low_scores(served.folder, served.settings.length_penalty)
+    low = low_scores(served.folder, served.settings)
     glyphs = bitmaps(served.translator)  # not later: on JAX, a running search owns the weights
 
     async def about_route(_) -> Response:
@@ -287,12 +288,12 @@ def _paragraphs(markdown: str) -> list[str]:
     return [" ".join(block.replace("`", "").split()) for block in blocks if block.strip()]
 
 
-def low_scores(folder: Path | None, length_penalty) -> dict[str, float]:
+def low_scores(folder: Path | None, search: SearchSettings) -> dict[str, float]:
     """Return, for each direction, the score below which the page marks a translation.
 
-    Empty if the server's length penalty is not the preset's, because scores are then not comparable.
+    Empty if the server's search is not the preset's: another beam or penalty gives other scores.
     """
-    if folder is None or own_search(folder).length_penalty != length_penalty:
+    if folder is None or own_search(folder) != search:
         return {}
     return read_object(folder / METADATA_FILE).get("low_scores") or {}
 

@@ -172,7 +172,7 @@ def test_the_search_is_written_where_ctranslate2_has_it(translator, tmp_path, mo
     assert [best[0] for best in texts] == translator.translate(SENTENCES)
 
 
-@pytest.mark.parametrize("name", ["min_length", "no_repeat_ngram", "length_penalty"])
+@pytest.mark.parametrize("name", ["max_length", "min_length", "no_repeat_ngram", "length_penalty"])
 def test_a_beam_search_that_finds_other_translations_is_warned_of(name, tmp_path):
     translator = small()
     translator.search = SearchSettings(**{name: 0 if name == "length_penalty" else 2})

@@ -189,22 +189,21 @@ def test_scores_edited_by_hand_do_not_keep_the_page_from_being_made(edited, show
 
 
 def test_a_server_says_its_preset_s_card_and_threshold(folder):
+    (folder / "search.json").write_text(f'{{"beam_size": {BEAM}}}')
     with running(pope(), folder=folder) as address:
         assert get(address)["card"]["introduction"] == ["A small model."]
         assert httpx.get(f"{address}/page/card").text == (folder / "README.md").read_text()
         assert post(address, text=TEXT).json()["low_score"] == -0.5
 
 
-def test_low_scores_are_of_the_same_length_penalty(folder):
+def test_low_scores_are_of_the_same_search(folder):
     own = SearchSettings()
-    assert page.low_scores(folder, own.length_penalty) == {"en-de": -0.5}
-    assert (
-        page.low_scores(folder, own.changed(length_penalty=0.6).length_penalty)
-        == page.low_scores(None, own)
-        == {}
-    )
+    assert page.low_scores(folder, own) == {"en-de": -0.5}
+    assert page.low_scores(None, own) == {}
+    for other in ({"length_penalty": 0.6}, {"beam_size": 1}, {"max_length": 9}):
+        assert page.low_scores(folder, own.changed(**other)) == {}
     (folder / "metadata.json").write_text('{"low_scores": null}')
-    assert page.low_scores(folder, own.length_penalty) == {}
+    assert page.low_scores(folder, own) == {}
 
 
 def test_pictures_to_try_tell_two_senses_of_the_same_words(folder):
