@@ -12,9 +12,8 @@ from kzoo.errors import UserError, first_line
 
 Engine = Literal["auto", "keras", "ctranslate2"]
 QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container on Linux, such as of `docker run --cpus 2`
-SHORTEST_LIMIT = output_limit(
-    SearchSettings(), LENGTHS[0], LENGTHS[-1]
-)  # default maximum for short sentences
+# The default maximum output length of the shortest sentences.
+SHORTEST_LIMIT = output_limit(SearchSettings(), LENGTHS[0], LENGTHS[-1])
 
 
 def engine_name(translator) -> str:
@@ -69,8 +68,7 @@ def why_not_imported() -> str | None:
 def differing_settings(search: SearchSettings) -> list[str]:
     """Return the settings with which CTranslate2's beam search finds other hypotheses than Keras's."""
     differ = {
-        # CTranslate2 never scores the end symbol of what it cuts, so that this wins. Without a maximum, few
-        # sentences are cut.
+        # CTranslate2 does not score the end symbol of a sentence that it cuts, so cut sentences win.
         f"max_length={search.max_length}": search.max_length and search.max_length < SHORTEST_LIMIT,
         "min_length": search.min_length,
         "no_repeat_ngram": search.no_repeat_ngram,
