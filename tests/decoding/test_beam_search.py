@@ -10,7 +10,6 @@ from keras import ops, tree
 
 from kzoo.decoding import GNMT, BeamSearch, Exponent, SearchSettings, batched_search
 from kzoo.decoding.batched_search import BatchedSearch, batches_by_length, padded_source
-from kzoo.decoding.beam_search import top_k
 from kzoo.models import TransformerBackbone
 from kzoo.text.vocabulary import END, PAD, START, UNKNOWN
 
@@ -257,13 +256,34 @@ def test_compiled_equals_eager(random):
     np.testing.assert_allclose(compiled["scores"], eager["scores"], atol=1e-5)
 
 
-@pytest.mark.parametrize("size", [10, 64, 640, 645, 1500])
-def test_top_k_equals_sorting(size, random):
-    scores = random.normal(size=(3, size)).astype("float32")
-    values, positions = (ops.convert_to_numpy(x) for x in top_k(scores, 6))
-    expected = np.argsort(-scores, axis=1)[:, :6]
-    np.testing.assert_array_equal(positions, expected)
-    np.testing.assert_array_equal(values, np.take_along_axis(scores, expected, 1))
+@pytest.mark.parametrize("ruled_out", [False, True])
+@pytest.mark.parametrize("step", [0, 3])  # the last
+@pytest.mark.parametrize("size", [10, 640, 647, 1500])
+def test_continuations_equal_sorting(size, step, ruled_out, random):
+    logits = random.normal(size=(3, 5, size)).astype("float32") * 3 - 200
+    logits[..., 5::20] = -np.inf  # of 640 tokens, a whole group
+    scores = -random.uniform(size=(3, 5)).astype("float32")
+    never = None
+    if ruled_out:
+        never = np.where(random.uniform(size=(3, 1, size)) < 0.5, -1e9, 0).astype("float32")
+        never[0, 0] = np.where(np.arange(size) == END, 0, -1e9)
+    search = BeamSearch(None, beam_size=5, max_length=4)
+    found = [ops.convert_to_numpy(x) for x in search._continuations(logits, scores, step, never)]
+
+    totals = scores[..., None] + log_probabilities(logits)
+    if ruled_out:
+        totals = totals + never
+    if step == 3:
+        totals[..., np.arange(size) != END] = -np.inf
+    totals = totals.reshape(3, 5 * size)
+    best = np.argsort(-totals, axis=1)[:, :10]
+    expected = np.take_along_axis(totals, best, axis=1), best // size, best % size
+    possible = expected[0] > -1e8
+    assert possible.any()
+    for values, answer in zip(found, expected, strict=True):
+        np.testing.assert_allclose(values[possible], answer[possible], rtol=0, atol=5e-5)
+    assert (found[0][~possible] < -1e8).all()
+    assert (found[2] < size).all()
 
 
 def test_outputs_end_at_one_and_a_half_times_the_padded_length_and_eight(random):
