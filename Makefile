@@ -1,7 +1,13 @@
 # make demo: set everything up, train a small model in about a minute, translate.
 # make test: set everything up, run the tests.
-PYTHON ?= python3.11
 BIN = .venv/bin
+
+# The newest Python that TensorFlow Text has releases for, and that can make environments.
+FOUND = $(shell for python in python3.13 python3.12 python3.11 python3 python; do \
+    $$python -c 'import sys, ensurepip, ssl, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
+        2> /dev/null && echo $$python && break; done)
+PYTHON ?= $(or $(FOUND),$(error kzoo needs Python 3.11, 3.12 or 3.13 with venv (on Debian: python3-venv). \
+    Install one, or name yours: make PYTHON=NAME))
 
 # Write bytecode even where the environment forbids it, but only into .venv: otherwise each test process compiles
 # Keras, TensorFlow and JAX anew, for about 8 s.

@@ -49,9 +49,9 @@ def test_without_its_shelf_kzoo_says_where_it_is(monkeypatch, tmp_path, capsys):
         "translate", "pope_small_multi30k_en_de", "A dog.", monkeypatch=monkeypatch, capsys=capsys
     )
     assert status == 1
-    assert "pip install 'kzoo[shelf]'" in error
+    assert "pip install ./presets" in error
     listed = CliRunner().invoke(cli.app, ["list", "pope*"]).stdout
-    assert "pope_small_multi30k_en_de" in listed and "pip install 'kzoo[shelf]'" in listed
+    assert "pope_small_multi30k_en_de" in listed and "pip install ./presets" in listed
     assert "glyph" not in listed
 
 

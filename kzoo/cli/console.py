@@ -1,8 +1,12 @@
-"""Shared by commands: starting Keras quietly, opening a preset, progress bars, a line when stopped."""
+"""Shared by commands: starting Keras quietly, opening a preset, progress bars, a line
+when stopped, commands to copy.
+"""
 
 import contextlib
 import os
 import re
+import shlex
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -120,3 +124,16 @@ def telling_when_stopped(line: Callable[[], str]) -> Iterator[None]:
         raise
     finally:
         signal.signal(signal.SIGTERM, earlier)
+
+
+def command_line() -> str:
+    """Return what starts `kzoo` here, for commands to copy; if it is not on the path, its file."""
+    program = Path(sys.argv[0])
+    if program.name == "__main__.py":
+        return f"{_typed(Path(sys.executable))} -m kzoo"
+    return _typed(program)
+
+
+def _typed(program: Path) -> str:
+    found = shutil.which(program.name)
+    return program.name if found and Path(found).samefile(program) else shlex.quote(os.path.relpath(program))

@@ -1,19 +1,19 @@
 """`kzoo train` and `kzoo prepare`; `kzoo demo`, from training to translation on built-in data in a minute."""
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from kzoo.cli.console import import_keras, progress_bar, start_backend, start_devices
+from kzoo.cli.console import command_line, import_keras, progress_bar, start_backend, start_devices
 from kzoo.cli.options import Overrides
 from kzoo.errors import UserError
 
 app = typer.Typer()
 
 # Of `kzoo demo`.
+DEMO_RUN = Path("runs/demo")
 SHELF_PRESET = "pope_small_multi30k_en_de"
 SENTENCES = (
     "A young girl in a red dress is riding a bicycle down the street.",
@@ -106,8 +106,7 @@ def demo(
 
     locate(SHELF_PRESET)  # if the shelf is missing, say so before a minute of training
     print("Training a small Transformer with PoPE positions on Scenes, English to German")
-    with tempfile.TemporaryDirectory() as folder:
-        translator = train_recipe(read_recipe("demo_scenes"), folder)
+    translator = train_recipe(read_recipe("demo_scenes"), DEMO_RUN)
 
     print("\nIts translations of test sentences")
     corpus = open_corpus("scenes")
@@ -121,3 +120,9 @@ def demo(
     sentences = text or list(SENTENCES)
     for source, translation in zip(sentences, load(SHELF_PRESET).translate(sentences), strict=True):
         print(f"English:     {source}\ntranslation: {translation}\n")
+
+    kzoo = command_line()
+    print(f"Next\n\nTranslate with the small model that you have just trained, {DEMO_RUN}:\n")
+    print(f'    {kzoo} translate {DEMO_RUN} "She is running with a child in the yard."\n')
+    print("Train a model on two files of your own; line 7 of one translates line 7 of the other:\n")
+    print(f"    {kzoo} train train.en train.de")

@@ -261,7 +261,7 @@ def write_shards(
 def check_installed():
     """Raise `UserError` if the package for shards is missing."""
     if importlib.util.find_spec("array_record") is None:
-        raise UserError("shards need the package array_record: pip install 'kzoo[streaming]'")
+        raise UserError("shards need the package array_record: pip install array_record")
 
 
 def _blocks(pairs: Iterable[tuple[str, str]], advance: Callable) -> Iterator[tuple[int, list]]:

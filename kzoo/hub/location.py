@@ -73,7 +73,7 @@ def _why_not(name: str) -> str:
         return f"the folder {name} has no preset"
     if not SHELF.is_dir():
         return (
-            f"no trained preset {name!r}: install the shelf with pip install 'kzoo[shelf]', "
+            f"no trained preset {name!r}: install the shelf with `pip install ./presets` in a clone of kzoo, "
             "or give a folder, hf://… or kaggle://…"
         )
     if "/" in name:

@@ -55,7 +55,6 @@ def shelf_table(pattern: str = "*") -> "Group":
     If the shelf is not installed, list the trained presets that can be installed.
     """
     from rich.console import Group
-    from rich.markup import escape
     from rich.table import Column, Table
 
     names = list_presets(pattern)
@@ -73,7 +72,7 @@ def shelf_table(pattern: str = "*") -> "Group":
         Column("trained preset, not installed", no_wrap=True), "how to install it", show_lines=True
     )
     if missing:
-        to_install.add_row("\n".join(missing), escape("pip install 'kzoo[shelf]'"))
+        to_install.add_row("\n".join(missing), "pip install ./presets\n(in a clone of kzoo)")
     to_train = Table("builders, to be trained", "family", show_lines=True)
     for module in dict.fromkeys(BUILDERS.values()):
         if matching := [name for name in names if BUILDERS.get(name) == module]:

@@ -27,7 +27,7 @@ def reserved(host: str, port: int) -> Iterator[socket.socket]:
     needed = ("starlette", "uvicorn", "prometheus_client")
     missing = [name for name in needed if not importlib.util.find_spec(name)]
     if missing:
-        raise UserError(f"kzoo serve needs {', '.join(missing)}: pip install 'kzoo[serve]'")
+        raise UserError(f"kzoo serve needs {', '.join(missing)}: pip install {' '.join(missing)}")
     if not host:
         raise UserError("--host is empty: give an address, such as 127.0.0.1, or 0.0.0.0 for all")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

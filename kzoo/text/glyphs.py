@@ -78,7 +78,7 @@ def default_font() -> str:
         import noto_cjk_sans_otc
     except ImportError:
         raise UserError(
-            "the default font, Noto Sans CJK, is not installed: pip install 'kzoo[glyphs]', or give a font"
+            "the default font, Noto Sans CJK, is not installed: pip install noto-cjk-sans-otc, or give a font"
         ) from None
     return str(noto_cjk_sans_otc.FONT_PATH)
 
