@@ -90,7 +90,8 @@ def test_commands_and_their_options_exist(page):
         if command.name in ("train", "prepare"):
             overrides = [word for word in words[1:] if re.match(r"[a-z_0-9]+[.=]", word)]
             assert {re.split("[.=]", word)[0] for word in overrides} <= set(KEYS), line
-            assert words[0] == "RECIPE" or words[0].endswith(".toml") or recipe_file(words[0]).is_file(), line
+            own = words[0] == "RECIPE" or words[0].endswith((".toml", ".en"))
+            assert own or recipe_file(words[0]).is_file(), line
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -119,6 +120,8 @@ def test_a_language_added_to_the_paper_s_model_leaves_the_others_as_they_were():
 def test_recipes_can_be_read(page, tmp_path):
     recipes = re.findall(r"^```toml\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.M | re.S)
     assert recipes
+    for name in re.findall(r'"([\w.]+\.(?:en|de|fr))"', "".join(recipes)):
+        (tmp_path / name).write_text("a dog\n" * 2000)
     for recipe in recipes:
         (tmp_path / "my.toml").write_text(recipe, "utf-8")
         assert read_recipe(tmp_path / "my.toml").corpus == "files"

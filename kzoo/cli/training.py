@@ -1,6 +1,9 @@
 """`kzoo train` and `kzoo prepare`; `kzoo demo`, from training to translation on built-in data in a minute."""
 
+import itertools
+import json
 import os
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -24,14 +27,27 @@ SENTENCES = (
 
 @app.command()
 def train(
-    recipe: Annotated[
-        Path,
-        typer.Argument(help="A recipe's file, or the name of one of the zoo's, such as pope_multi30k."),
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RECIPE|FILES [KEY=VALUE]...",
+            help="A recipe's file, or the name of one of the zoo's, such as pope_multi30k. Or your own text: "
+            "one file per language, such as train.en train.de, or one table. Then changes, such as epochs=3.",
+        ),
     ],
-    overrides: Overrides = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The run's folder; by default runs/RECIPE.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="The run's folder; by default runs/RECIPE, or such as runs/en_de."
+        ),
     ] = None,
+    source: Annotated[
+        str | None, typer.Option("--from", help="Source language, if the files' endings do not name it.")
+    ] = None,
+    target: Annotated[str | None, typer.Option("--to", help="Target language, likewise.")] = None,
+    show: Annotated[
+        bool, typer.Option("--show", help="Print what is chosen for your text, and train nothing.")
+    ] = False,
     strategy: Annotated[
         str,
         typer.Option(
@@ -40,12 +56,20 @@ def train(
         ),
     ] = "",
 ):
-    """Train a recipe's model, or resume a stopped run."""
+    """Train a model, or resume a stopped run."""
+    from kzoo.training.choice import choose
     from kzoo.training.corpus import check_own_files
-    from kzoo.training.recipe import read_recipe
+    from kzoo.training.recipe import completed
 
-    values = read_recipe(recipe, overrides or [])
-    check_own_files(values)
+    given, folder, where = _given(what, source, target)
+    folder = output or folder
+    chosen = _as_recorded(choose(given), folder)
+    recipe = completed(given, chosen, where)
+    if chosen:
+        _print_choice(chosen)
+    if show:
+        return
+    check_own_files(recipe)
     import_keras()
     from kzoo.training.compiling import tune_process
     from kzoo.training.strategies import names_processes, open_strategy
@@ -56,9 +80,50 @@ def train(
     opened = open_strategy(strategy)
     from kzoo.training.run import train as train_recipe
 
-    folder = output or Path("runs") / recipe.stem
-    train_recipe(values, folder, strategy=opened)
+    train_recipe(recipe, folder, strategy=opened)
     print(f"trained: {folder / 'preset'}")
+
+
+def _given(words: list[str], source: str | None, target: str | None) -> tuple[dict, Path, str]:
+    """Return the values that the command's words give, the run's default folder, and the recipe's name."""
+    from kzoo.data.own_files import is_table
+    from kzoo.training.recipe import read_values, text_values
+
+    files = list(itertools.takewhile(lambda word: not re.match(r"[\w.]+\s*=", word), words))
+    overrides = words[len(files) :]
+    if not files:
+        raise UserError(f"{words[0]!r} is a change: name a recipe, or your files, before it")
+    if len(files) == 1 and not is_table(Path(files[0])):
+        if Path(files[0]).suffix not in ("", ".toml") and Path(files[0]).is_file():
+            raise UserError(
+                f"{files[0]} alone: give a file for each language, one table, or a recipe (.toml)"
+            )
+        if source or target:
+            raise UserError("--from and --to are for your own files: a recipe names its languages")
+        return read_values(files[0], overrides), Path("runs") / Path(files[0]).stem, files[0]
+    values = text_values(files, source, target, overrides)
+    languages = values.get("languages") or [values["source"], values["target"]]
+    return values, Path("runs") / "_".join(languages), "your own text"
+
+
+def _as_recorded(chosen: dict, folder: Path) -> dict:
+    """Return the choice; in the folder of a run, the values with which it began."""
+    from kzoo.training.choice import Choice
+    from kzoo.training.run_folder import recorded_recipe
+
+    earlier = recorded_recipe(folder) if chosen else None
+    if earlier is None:
+        return chosen
+    return {key: Choice(getattr(earlier, key), "as this run began") for key in chosen}
+
+
+def _print_choice(chosen: dict):
+    """Print the chosen values as a recipe has them, with the reasons."""
+    print("Chosen for your text; to change a value, give KEY=VALUE:")
+    lines = {f"{key} = {json.dumps(choice.value)}": choice.why for key, choice in chosen.items()}
+    width = max(map(len, lines))
+    for line, why in lines.items():
+        print(f"    {line:{width}}  # {why}")
 
 
 @app.command()
@@ -73,9 +138,10 @@ def prepare(
     ] = None,
 ):
     """Tokenize a training text into files on disk (shards), for training that needs little memory."""
-    from kzoo.training.recipe import read_recipe
+    from kzoo.training.recipe import completed, read_values
 
-    values = read_recipe(recipe, overrides or [])
+    # Nothing is chosen by the text: training from shards may not have it.
+    values = completed(read_values(recipe, overrides or []), {}, str(recipe))
     if not (output or values.shards):
         raise UserError("no folder to write: give -o FOLDER, or set shards in the recipe")
     folder = Path(os.path.expanduser(output or values.shards))

@@ -204,11 +204,15 @@ class Checkpoints(keras.callbacks.Callback):
         return sum(math.prod(v.shape) * np.asarray(0, v.dtype).itemsize + 4096 for v in variables) + 2**16
 
     def best(self) -> list[Path]:
-        """Return the folders of the best checkpoints that exist, best first."""
-        rows = sorted(self.history, key=lambda row: -row[self.monitor])
+        """Return the folders of the best checkpoints that exist, best first; equal ones, latest first."""
+        rows = sorted(self.history, key=lambda row: (*self.quality(row), row["epoch"]), reverse=True)
         folders = (self.folder / f"epoch_{row['epoch']:04d}" for row in rows)
         # Only as many as are kept: on a shared disk, looking for thousands takes seconds.
         return list(itertools.islice(filter(Path.is_dir, folders), self.keep_best))
+
+    def quality(self, row: dict) -> tuple[float, float]:
+        """Return an epoch's score, then its chrF2: without four correct tokens in a row, BLEU is 0."""
+        return row[self.monitor], row.get("val_chrf2", 0.0)
 
     def load_average_of_best(self):
         """Set the model's weights to the mean of the best checkpoints' weights.

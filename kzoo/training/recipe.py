@@ -10,7 +10,7 @@ import os
 import re
 import tomllib
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -22,6 +22,7 @@ from kzoo.data.own_files import is_table
 from kzoo.decoding.search_settings import GNMT
 from kzoo.errors import UserError, nearest
 from kzoo.presets.shelf import BUILDERS
+from kzoo.training.choice import Choice, choose, languages_of
 
 # The zoo's own recipes: in a clone; in an installation.
 FOLDERS = (Path(__file__).parents[2] / "training", Path(__file__).parents[1] / "recipes")
@@ -303,7 +304,7 @@ Recipe.__doc__ += "\n\nArgs:\n" + "\n".join(
 
 
 def read_recipe(path: str | Path, overrides: list[str] = ()) -> Recipe:
-    """Read a recipe.
+    """Read a recipe. For the user's own text, what it leaves out is chosen by the text (`choose`).
 
     Paths in the file are relative to its folder. Paths in overrides are relative to the current folder.
 
@@ -321,6 +322,40 @@ def read_recipe(path: str | Path, overrides: list[str] = ()) -> Recipe:
     >>> read_recipe("pope_multi30k", ["epochs=3"]).epochs
     3
     """
+    values = read_values(path, overrides)
+    return completed(values, choose(values), str(path))
+
+
+def completed(given: dict[str, Any], chosen: Mapping[str, Choice], where: str) -> Recipe:
+    """Return the recipe of the given and the chosen values, checked. Errors name it as `where`."""
+    return _checked({key: choice.value for key, choice in chosen.items()} | given, where)
+
+
+def text_values(
+    files: Sequence[str], source: str | None, target: str | None, overrides: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the values of a recipe for the user's own text files, or one table.
+
+    Args:
+        files: as a recipe's `train`.
+        source, target: languages; `None`: those that the files' endings name.
+        overrides: as in `read_recipe`.
+
+    Raises:
+        UserError: the files do not name the languages, or an override is not `KEY=VALUE`.
+    """
+    languages, values = [source, target] if source and target else languages_of(files), {"train": list(files)}
+    if len(files) > 2:
+        values["languages"] = languages
+    else:
+        values |= {"source": languages[0], "target": languages[-1]}
+    for override in overrides:
+        _override(values, override)
+    return values
+
+
+def read_values(path: str | Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the values that a recipe gives, unchecked; arguments and errors as in `read_recipe`."""
     path = recipe_file(path)
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
@@ -333,7 +368,7 @@ def read_recipe(path: str | Path, overrides: list[str] = ()) -> Recipe:
     values = {name: _from_folder(path.parent, name, value) for name, value in values.items()}
     for override in overrides:
         _override(values, override)
-    return _checked(values, str(path))
+    return values
 
 
 def recipe_file(recipe: str | Path) -> Path:

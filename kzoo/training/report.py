@@ -22,7 +22,7 @@ class History(keras.callbacks.Callback):
     Args:
         path: the file.
         checkpoints: callback with the history; place it before this callback.
-        patience: int. Stop after this many epochs without a better validation BLEU; 0: never.
+        patience: int. Stop after this many epochs without a better validation score; 0: never.
     """
 
     def __init__(self, path: Path, checkpoints: Checkpoints, patience: int):
@@ -31,8 +31,8 @@ class History(keras.callbacks.Callback):
 
     @property
     def out_of_patience(self) -> bool:
-        """Whether validation BLEU has not improved in the last `patience` epochs."""
-        scores = [row["val_bleu"] for row in self.checkpoints.history]
+        """Whether the validation score has not improved in the last `patience` epochs."""
+        scores = [self.checkpoints.quality(row) for row in self.checkpoints.history]
         since_best = len(scores) - 1 - scores.index(max(scores)) if scores else 0
         return 0 < self.patience <= since_best
 

@@ -1,9 +1,10 @@
-"""Scores on a validation set: BLEU after each epoch and, after training, a threshold for low scores."""
+"""Scores on a validation set: BLEU and chrF2 after each epoch; after training, a threshold for low scores."""
 
 import time
 
 import keras
 import numpy as np
+from sacrebleu.metrics import CHRF
 
 from kzoo.data import FeatureFile
 from kzoo.evaluation.scores import bleu_metric
@@ -11,7 +12,7 @@ from kzoo.presets.shelf import direction_key
 
 
 class TranslationScore(keras.callbacks.Callback):
-    """Translates a validation set greedily after each epoch and logs sacreBLEU's BLEU as `val_bleu`.
+    """Translates a validation set greedily after each epoch; logs sacreBLEU's `val_bleu` and `val_chrf2`.
 
     Place it before the callbacks that read the log.
 
@@ -39,7 +40,7 @@ class TranslationScore(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         start = time.perf_counter()
-        logs["val_bleu"] = self.bleu(self.model)
+        logs["val_bleu"], logs["val_chrf2"] = self.scores(self.model)
         logs["val_seconds"] = time.perf_counter() - start
 
     def on_train_end(self, logs=None):
@@ -47,10 +48,11 @@ class TranslationScore(keras.callbacks.Callback):
             if hasattr(layer, "empty"):
                 layer.empty()  # an optimizer with `use_ema` has replaced the weights after the last epoch
 
-    def bleu(self, translator) -> float:
-        """Return the BLEU of a translator's greedy translations."""
+    def scores(self, translator) -> tuple[float, float]:
+        """Return BLEU and chrF2 of a translator's greedy translations."""
         found = translator.translate(self.source, beam_size=1, split_sentences=False, **self.options)
-        return bleu_metric(self.language, self.lowercase).corpus_score(found, [self.target]).score
+        metrics = bleu_metric(self.language, self.lowercase), CHRF(lowercase=self.lowercase)
+        return tuple(metric.corpus_score(found, [self.target]).score for metric in metrics)
 
     def low_score(self, translator) -> float:
         """Return the 5th percentile of the translations' scores. A text that scores lower is unlike the data.
@@ -68,8 +70,8 @@ class TranslationScore(keras.callbacks.Callback):
 class DirectionScores(keras.callbacks.Callback):
     """Translates a validation set greedily in each direction after each epoch.
 
-    Logs sacreBLEU's BLEU of each direction as, for example, `val_bleu_de_fr`, and the mean over directions
-    between different languages as `val_bleu`.
+    Logs sacreBLEU's BLEU of each direction as, for example, `val_bleu_de_fr`, and the means of BLEU and chrF2
+    over directions between different languages as `val_bleu` and `val_chrf2`.
 
     Args:
         text: for each language, its sentences; all are aligned.
@@ -85,20 +87,20 @@ class DirectionScores(keras.callbacks.Callback):
         lowercase: bool = False,
     ):
         super().__init__()
-        self.scores = {}
+        self.directions = {}
         for source, target in directions:
             score = TranslationScore(text[source], text[target], target, truncate, lowercase=lowercase)
             score.options |= {"source_language": source, "target_language": target}
-            self.scores[source, target] = score
+            self.directions[source, target] = score
 
     def on_epoch_end(self, epoch, logs=None):
         start = time.perf_counter()
-        found = {pair: score.bleu(self.model) for pair, score in self.scores.items()}
-        logs |= {f"val_bleu_{source}_{target}": bleu for (source, target), bleu in found.items()}
-        translating = [bleu for (source, target), bleu in found.items() if source != target]
-        logs["val_bleu"] = sum(translating) / len(translating)
+        found = {pair: score.scores(self.model) for pair, score in self.directions.items()}
+        logs |= {f"val_bleu_{source}_{target}": bleu for (source, target), (bleu, _) in found.items()}
+        translating = [scores for (source, target), scores in found.items() if source != target]
+        logs["val_bleu"], logs["val_chrf2"] = np.mean(translating, axis=0).tolist()
         logs["val_seconds"] = time.perf_counter() - start
 
     def low_scores(self, translator) -> dict[str, float]:
         """Return `TranslationScore.low_score` by direction."""
-        return {direction_key(*pair): score.low_score(translator) for pair, score in self.scores.items()}
+        return {direction_key(*pair): score.low_score(translator) for pair, score in self.directions.items()}

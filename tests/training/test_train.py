@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import keras
 import numpy as np
 import pytest
+import sacrebleu
 from message_of import message_of
 
 from kzoo.data import open_corpus
@@ -183,6 +184,19 @@ def test_average_of_best_is_the_mean_of_their_weights(unbroken):
     checkpoints.load_average_of_best()
     for i, average in enumerate(translator.get_weights()):
         np.testing.assert_allclose(average, np.mean([w[i] for w in weights], axis=0), rtol=1e-6, atol=1e-7)
+
+
+def test_where_bleu_is_zero_the_kept_epochs_are_the_best_by_chrf2_and_of_equal_ones_the_latest(tmp_path):
+    """Right translations of fewer than four tokens have a corpus BLEU of 0."""
+    assert sacrebleu.corpus_bleu(["ein Hund"], [["ein Hund"]]).score == 0
+    checkpoints = Checkpoints(tmp_path, keep_best=3)
+    for epoch, (bleu, chrf2) in enumerate([(0, 20), (0, 90), (0, 60), (0, 90), (1, 5)], 1):
+        checkpoints.history.append({"epoch": epoch, "val_bleu": bleu, "val_chrf2": chrf2})
+        (tmp_path / f"epoch_{epoch:04d}").mkdir()
+    assert [path.name for path in checkpoints.best()] == ["epoch_0005", "epoch_0004", "epoch_0002"]
+    checkpoints.history = checkpoints.history[:4]
+    assert not History(tmp_path / "history.csv", checkpoints, 3).out_of_patience
+    assert History(tmp_path / "history.csv", checkpoints, 2).out_of_patience
 
 
 @pytest.mark.parametrize(("patience", "out"), [(2, True), (3, False), (4, False), (0, False)])

@@ -28,6 +28,7 @@ def test_the_set_is_translated_as_told_and_scored_as_its_language(told):
     score.on_epoch_end(0, logs)
     assert asked == [(SOURCE, {"beam_size": 1, "split_sentences": False, **told})]
     assert logs["val_bleu"] == sacrebleu.corpus_bleu(TRANSLATIONS, [TARGET], tokenize="zh").score
+    assert logs["val_chrf2"] == sacrebleu.corpus_chrf(TRANSLATIONS, [TARGET]).score
     assert logs["val_seconds"] >= 0
 
 

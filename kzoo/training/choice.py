@@ -1,0 +1,145 @@
+"""What a recipe for the user's own text leaves out: the model, its vocabulary, the batches and the schedule.
+
+`read_recipe` asks for it. `SIZES` and `MANY_LANGUAGES` hold all numbers; docs/data.md shows what they reach.
+"""
+
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kzoo.data.own_files import open_files
+from kzoo.data.text_files import unpacked_name
+from kzoo.errors import UserError
+from kzoo.presets.shelf import BUILDERS
+
+SAMPLE = 200_000  # sentences of each language in which words and characters are counted
+
+
+class Size(NamedTuple):
+    """The settings for up to `pairs` sentence pairs.
+
+    Small text takes few subwords and small batches (Sennrich and Zhang 2019, "Revisiting Low-Resource Neural
+    Machine Translation"), and a warm-up much shorter than the run.
+    """
+
+    pairs: float
+    preset: str
+    vocabulary_size: int
+    tokens: int
+    warmup_steps: int
+    rate_factor: float
+    epochs: int
+    patience: int
+
+
+SIZES = (
+    Size(2_000, "pope_tiny", 500, 512, 300, 1.0, 80, 20),
+    Size(8_000, "pope_tiny", 1_000, 1_024, 400, 1.0, 60, 15),
+    Size(20_000, "pope_tiny", 2_000, 1_024, 1_000, 1.5, 40, 10),
+    Size(100_000, "pope_tiny", 4_000, 2_048, 2_000, 2.0, 33, 8),  # the recipe pope_multi30k
+    Size(1_000_000, "pope_small", 8_000, 2_048, 4_000, 2.0, 20, 5),
+    Size(float("inf"), "pope_small", 16_000, 4_096, 4_000, 2.0, 10, 3),
+)
+# Several languages: the recipe attention_bridge_m2m_tiny.
+MANY_LANGUAGES = {
+    "preset": "attention_bridge_m2m_tiny",
+    "optimizer": "adam",
+    "rate": 1.4e-3,
+    "clip_norm": 5.0,
+}
+
+
+class Choice(NamedTuple):
+    """A key's chosen value, and the reason in a few words."""
+
+    value: Any
+    why: str
+
+
+def languages_of(files: Sequence[str | Path]) -> list[str]:
+    """Return the languages that text files name by their endings: en and de of train.en and train.de.gz.
+
+    Raises:
+        UserError: an ending is no language code.
+    """
+    endings = [Path(unpacked_name(Path(file))).suffix.lstrip(".") for file in files]
+    for file, ending in zip(files, endings, strict=True):
+        if not re.fullmatch(r"[a-z]{2,3}([-_]\w+)?", ending) or ending in (
+            "txt",
+            "tsv",
+            "csv",
+            "src",
+            "tgt",
+            "trg",
+        ):
+            raise UserError(f"{file}: the ending is not a language code, such as .en: give --from and --to")
+    return endings
+
+
+def choose(values: Mapping[str, Any]) -> dict[str, Choice]:
+    """Return the keys that a recipe for the user's own text leaves out, with a value that suits the text.
+
+    Args:
+        values: the recipe's own values, which are kept. A recipe of another corpus, of shards or of a trained
+            preset gets none.
+
+    Raises:
+        UserError: the training text cannot be read.
+    """
+    languages = values.get("languages") or [values.get("source"), values.get("target")]
+    own = values.get("train") and values.get("corpus", "files") == "files" and not values.get("shards")
+    named = isinstance(languages, list) and all(isinstance(code, str) and code for code in languages)
+    if not (own and named and values.get("preset", "pope_tiny") in BUILDERS):
+        return {}
+    chosen = {"corpus": Choice("files", "your own text")}
+    corpus = open_files(values["train"], languages=languages, columns=values.get("columns", ()))
+    sides = [corpus.pairs("train", languages[0], language)[1] for language in languages[1:]]
+    sides.insert(0, corpus.sentences("train", languages[0]))
+    pairs = len(sides[0])
+    if "val" not in values:
+        held_out = max(1, min(1_000, pairs // (20 if pairs >= 2_000 else 10)))
+        chosen["val"] = Choice(held_out, "rows held out to choose the best epochs")
+        if "test" not in values:
+            chosen["test"] = Choice(held_out, "rows held out to score the result")
+    size = next(size for size in SIZES if pairs <= size.pairs)
+    amount = f"for {pairs:,} pairs"
+    if values.get("languages"):
+        chosen |= {key: Choice(value, "several languages") for key, value in MANY_LANGUAGES.items()}
+    else:
+        chosen["preset"] = Choice(size.preset, amount)
+        if values.get("optimizer", "noam") == "noam":
+            chosen["warmup_steps"] = Choice(size.warmup_steps, amount)
+            chosen["rate_factor"] = Choice(size.rate_factor, "of Noam's schedule")
+        chosen["clip_norm"] = Choice(1.0, "against steps that are too large")
+    joint = not values.get("languages") and values.get("joint_vocabulary", True)
+    if values.get("source_characters"):
+        sides, joint = sides[1:], False
+    subwords = _subwords([sides] if joint else [[side] for side in sides], size.vocabulary_size)
+    chosen["vocabulary_size"] = Choice(subwords, amount)
+    if "sentences" not in values:
+        chosen["tokens"] = Choice(size.tokens, f"per batch, {amount}")
+    chosen["num_shapes"] = Choice(3, "few shapes to compile")
+    chosen["epochs"] = Choice(size.epochs, "at most")
+    chosen["patience"] = Choice(size.patience, "epochs without a better score end the run")
+    chosen["average"] = Choice(5, "best epochs, whose weights are averaged")
+    return {key: choice for key, choice in chosen.items() if key not in values}
+
+
+def _subwords(vocabularies: Iterable[Sequence[Sequence[str]]], wanted: int) -> int:
+    """Return the number of subwords: as many as wanted, if words and characters allow it.
+
+    `vocabularies`: for each vocabulary, the texts that it is learned from.
+    """
+    sizes = []
+    for texts in vocabularies:
+        sample = [sentence for text in texts for sentence in text[:SAMPLE]]
+        characters = len(set().union(*sample))
+        words = len(set(itertools.chain.from_iterable(map(str.split, sample))))
+        # Each character has a subword; SentencePiece has five more; each word can have one.
+        sizes.append(
+            (characters + 6, max(wanted, int(1.25 * characters)), int(0.9 * (words + characters + 5)))
+        )
+    least, enough, most = zip(*sizes, strict=True)
+    return max(*least, min(max(enough), *most))

@@ -1,0 +1,89 @@
+"""What is chosen for the user's own text, and how `kzoo train` takes text files without a recipe."""
+
+import json
+
+import pytest
+import sentencepiece
+from message_of import message_of
+from typer.testing import CliRunner
+
+from kzoo.cli import app
+from kzoo.data import open_corpus
+from kzoo.text import train_subwords
+from kzoo.training import read_recipe
+from kzoo.training.choice import SIZES, choose, languages_of
+from kzoo.training.recipe import text_values
+
+
+def write(folder, name, lines):
+    (folder / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return str(folder / name)
+
+
+@pytest.fixture
+def files(tmp_path):
+    english, german = (open_corpus("scenes").sentences("train", language)[:2500] for language in ("en", "de"))
+    return [write(tmp_path, "train.en", english), write(tmp_path, "train.de", german)]
+
+
+def test_three_lines_are_a_recipe(files, tmp_path):
+    recipe = write(
+        tmp_path, "my.toml", ['source = "en"', 'target = "de"', 'train = ["train.en", "train.de"]']
+    )
+    chosen = read_recipe(recipe)
+    assert (chosen.corpus, chosen.train, chosen.val, chosen.test) == ("files", files, 125, 125)
+    assert chosen.preset == "pope_tiny" and chosen.optimizer == "noam"
+
+
+def test_each_given_value_wins(files):
+    overrides = ["epochs=3", "preset=sine_tiny", "val=10", "optimizer=adam", "vocabulary_size=100"]
+    values = text_values(files, None, None, overrides)
+    chosen = choose(values)
+    assert not chosen.keys() & values.keys()
+    assert not chosen.keys() & {"warmup_steps", "rate_factor"}  # without effect for Adam's constant rate
+
+
+@pytest.mark.parametrize(
+    "other", [{"corpus": "scenes"}, {"shards": "shards"}, {"preset": "./tuned"}, {"train": []}, {"source": 5}]
+)
+def test_other_recipes_are_as_they_were(other, files):
+    assert choose(text_values(files, None, None) | other) == {}
+
+
+@pytest.mark.parametrize("size", SIZES[:-1])
+def test_a_run_is_longer_than_its_warm_up(size):
+    """Even if patience ends it as soon as it can. Sentences here have ten subwords."""
+    updates_per_epoch = size.pairs * 10 / size.tokens
+    assert size.patience * updates_per_epoch > size.warmup_steps
+
+
+@pytest.mark.parametrize(
+    "lines", [["red dog"], ["a", "b", "c"], ["今天天气很好。", "我有一只猫。", "你好吗？"]]
+)
+def test_a_vocabulary_of_the_chosen_size_can_be_learned(lines, tmp_path):
+    sides = [write(tmp_path, "t.en", lines * 20), write(tmp_path, "t.zh", list(reversed(lines)) * 20)]
+    size = choose(text_values(sides, None, None))["vocabulary_size"].value
+    proto = train_subwords([*lines, *lines], size)
+    assert sentencepiece.SentencePieceProcessor(model_proto=proto).vocab_size() <= size
+
+
+def test_languages_are_named_by_endings_or_options(files):
+    assert languages_of(["a/train.en.gz", "b.pt_BR"]) == ["en", "pt_br"]
+    assert "--from" in message_of(languages_of, ["train.txt", "train.de"])
+    assert "--from" in message_of(languages_of, ["pairs.tsv"])
+    assert text_values(["pairs.tsv"], "en", "de") == {"train": ["pairs.tsv"], "source": "en", "target": "de"}
+    assert text_values(["a.en", "a.de", "a.fr"], None, None)["languages"] == ["en", "de", "fr"]
+
+
+def test_what_is_chosen_is_shown_and_a_resumed_run_keeps_its_values(files, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shown = CliRunner().invoke(app, ["train", "train.en", "train.de", "--show", "epochs=7"]).stdout
+    assert "    tokens = 1024 " in shown and "    epochs =" not in shown
+    run = tmp_path / "runs/en_de"
+    run.mkdir(parents=True)
+    recorded = read_recipe(
+        write(tmp_path, "my.toml", ['source="en"', 'target="de"', 'train=["train.en","train.de"]'])
+    )
+    (run / "recipe.json").write_text(json.dumps(vars(recorded) | {"vocabulary_size": 321}))
+    shown = CliRunner().invoke(app, ["train", "train.en", "train.de", "--show"]).stdout
+    assert "vocabulary_size = 321" in shown
