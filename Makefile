@@ -21,7 +21,7 @@ NOT_TENSORFLOW = $(addprefix --ignore=tests/training/test_, \
     recipe_values.py recipes.py run_folder.py starting_preset.py translation_score.py vocabularies.py \
     without_tensorflow.py) \
     $(addprefix --ignore=tests/models/test_, \
-    engine_argument.py keras_features.py marian.py preset_checks.py preset_files.py search_options.py \
+    keras_features.py marian.py preset_checks.py preset_files.py search_options.py \
     source_embeddings.py)
 # Several processes, killed runs, each family's stopped runs and the browser: minutes, so only in test-all.
 SLOW = tests/models/test_two_devices.py \

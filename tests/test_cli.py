@@ -7,7 +7,6 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -17,13 +16,12 @@ from kzoo.cli import console
 from kzoo.cli.console import progress_bar
 from kzoo.cli.translation import _sentences
 from kzoo.data import open_corpus
-from kzoo.decoding import GNMT, SearchSettings
+from kzoo.decoding import GNMT, SearchSettings, TextTranslator
 from kzoo.errors import UserError
 from kzoo.evaluation.directions import read_directions
 from kzoo.hub.integrity import own_search
 from kzoo.hub.location import SHELF
 from kzoo.presets import list_presets
-from kzoo.text.languages import TwoLanguages
 
 RECIPE = 'preset = "pope_tiny"\ncorpus = "scenes"\nsource = "en"\ntarget = "de"\n'
 
@@ -151,11 +149,20 @@ def test_no_progress_is_shown_where_nobody_looks(capsys):
     assert capsys.readouterr().err == ""
 
 
-class EnglishGerman(TwoLanguages):
+class Both(TextTranslator):
+    """A multilingual translator of English and German."""
+
+    engine, multilingual, languages = "keras", True, ["en", "de"]
+
+    def __init__(self, translate):
+        self.translate = translate
+
+
+class EnglishGerman(TextTranslator):
     """Repeats the sentences."""
 
-    multilingual, source_language, target_language = False, "en", "de"
-    source_tokenizer = image_shape = None
+    engine = "keras"
+    source_language, target_language, source_tokenizer = "en", "de", None
 
     def translate(self, texts, **options):
         return texts
@@ -291,7 +298,7 @@ def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatc
     def translate(texts, source_language, target_language, **_):
         return open_corpus("scenes").sentences("val", "de") if target_language == "de" else texts
 
-    model = SimpleNamespace(multilingual=True, languages=["en", "de"], between=None, translate=translate)
+    model = Both(translate)
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: model)
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
     monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)
@@ -316,9 +323,7 @@ def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatc
 
 @pytest.mark.usefixtures("few_scenes")
 def test_a_model_tuned_in_one_direction_is_scored_in_that_alone(tmp_path, monkeypatch):
-    model = SimpleNamespace(
-        multilingual=True, languages=["en", "de"], between=None, translate=lambda texts, *_, **__: texts
-    )
+    model = Both(lambda texts, *_, **__: texts)
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: model)
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
     monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from kzoo import cli
 from kzoo.data import Extractor, open_files, write_features
+from kzoo.decoding import TextTranslator
 from kzoo.errors import UserError
 from kzoo.evaluation.plots import plot_image_attention, plot_regions
 from kzoo.images import image_rows
@@ -22,16 +23,16 @@ from kzoo.presets import image_text_tiny, pope_tiny
 from kzoo.scenes import scenes
 from kzoo.scenes.picture import draw
 from kzoo.text import CharacterTokenizer
-from kzoo.text.languages import TwoLanguages
 
 VGG = Extractor("vgg19", "fc2", "random", seed=3)
 NAMES = ("low.png", "high.png", "wide.png")
 SHADES = (10, 200, 90)  # what a picture is filled with, and its features
 
 
-class Teller(TwoLanguages):
+class Teller(TextTranslator):
     """Repeats each sentence, and says the brightest number of its image where it reads one."""
 
+    engine = "keras"
     multilingual, source_language, target_language, extractor = False, "id", "zh", asdict(VGG)
     target_tokenizer, max_length = None, 99
 

@@ -21,13 +21,12 @@ ALLOWED = {
     "text": {"text", "errors"},
     "scenes": {"scenes", "errors"},
     "data": {"data", "scenes", "text", "errors", "files"},
-    "decoding": {"decoding", "text", "errors"},
+    "decoding": {"decoding", "text", "errors", "images"},
     # `translator.export(…)` calls the export, which knows the models.
     "models": {
         "models",
         "layers",
         "decoding",
-        "engine",
         "export",
         "hub",
         "text",

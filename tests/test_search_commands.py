@@ -7,9 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from kzoo import cli
-from kzoo.decoding import GNMT, SearchSettings
+from kzoo.decoding import GNMT, SearchSettings, TextTranslator
 from kzoo.models import Hypothesis
-from kzoo.text.languages import TwoLanguages
 
 TEXT = ["Berlin", "Paris"]
 COMMANDS = {
@@ -22,11 +21,11 @@ COMMANDS = {
 }
 
 
-class Copier(TwoLanguages):
+class Copier(TextTranslator):
     """A translator that repeats the sentences, and notes with which search."""
 
-    multilingual, source_language, target_language, search = False, "en", "de", SearchSettings()
-    image_shape = None
+    engine = "keras"
+    source_language, target_language, search = "en", "de", SearchSettings()
     target_tokenizer, max_length = None, 99
 
     @staticmethod

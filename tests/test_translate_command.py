@@ -12,17 +12,18 @@ from typer.testing import CliRunner
 
 from kzoo import cli
 from kzoo.cli import translation
+from kzoo.decoding import TextTranslator
 from kzoo.errors import UserError
 from kzoo.models import Hypothesis
-from kzoo.text.languages import TwoLanguages
 
 LINES = [f"line {number}" for number in range(10)]
 
 
-class Upper(TwoLanguages):
+class Upper(TextTranslator):
     """Translates to capitals; a signal, `stop_by`, comes before `stop_at`."""
 
-    multilingual, source_language, target_language, image_shape = False, "en", "de", None
+    engine = "keras"
+    source_language, target_language = "en", "de"
     target_tokenizer, max_length = None, 5
 
     @staticmethod
@@ -134,9 +135,9 @@ def test_another_picture_of_the_same_name_begins_anew(upper, monkeypatch):
 
 
 def test_another_engine_begins_anew(upper):
-    upper.engine, upper.compute_type, upper.stop_at = "ctranslate2", "int8", "line 7"
+    upper.engine, upper.stop_at = "ctranslate2 int8", "line 7"
     kzoo("-o", "out.txt")
-    upper.compute_type, upper.stop_at, upper.seen = "float32", None, []
+    upper.engine, upper.stop_at, upper.seen = "ctranslate2 float32", None, []
     assert kzoo("-o", "out.txt").exit_code == 0
     assert upper.seen == LINES
 

@@ -52,7 +52,7 @@ def plot_bridge(
     from kzoo.evaluation.plots import plot_bridge as plot
 
     translator = load(folder)
-    if not hasattr(translator, "bridge_attention"):
+    if not translator.embeds:
         raise UserError(f"preset {preset} has no attention bridge")
     plot({f"{code}: {text}": translator.bridge_attention(text, code) for code, _, text in texts}, path)
 

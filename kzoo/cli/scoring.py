@@ -10,7 +10,6 @@ import typer
 from kzoo.cli import options
 from kzoo.cli.console import chosen_search, open_translator, progress_bar
 from kzoo.cli.pictures import picture_files, shown_picture
-from kzoo.engine import engine_name
 from kzoo.errors import UserError
 from kzoo.files import check_writable
 
@@ -66,14 +65,13 @@ def evaluate(
     if output:
         check_writable(output)
     translator = open_translator(folder, search, engine, compute_type, {"pictures": images})
-    reads_images = bool(getattr(translator, "image_shape", None))
-    if (images or shown != "right") and not reads_images:
+    if (images or shown != "right") and not translator.image_shape:
         raise UserError(f"preset {preset} reads text only: leave {'--images' if images else '--shown'} out")
     name = preset if "://" in preset else preset_name(preset, folder)  # a handle may name a revision
     about = {"preset": name, "corpus": data.name, "licence": data.licence}
-    searched = {**search.entries(), "truncate": truncate, "engine": engine_name(translator)}
+    searched = {**search.entries(), "truncate": truncate, "engine": translator.engine}
     pictures = {"right": "", "shuffled": ", shuffled pictures", "none": ", no pictures"}[shown]
-    how = f"{search}, {engine_name(translator)}{', long sentences truncated' * truncate}{pictures}"
+    how = f"{search}, {translator.engine}{', long sentences truncated' * truncate}{pictures}"
 
     if translator.multilingual and not (source or target or files):
         name, directions, unseen = directions_to_score(folder, data, splits, translator.languages)
@@ -95,7 +93,7 @@ def evaluate(
     splits = splits or splits_to_score(data, source, target)
     counts = {name: len(data.sentences(name, source)) for name in splits}
     seen = None
-    if reads_images:  # of all splits, before translating: any of them may lack images
+    if translator.image_shape:  # of all splits, before translating: any of them may lack images
         about["shown"] = shown
         from kzoo.images import shown_images
 
@@ -105,7 +103,7 @@ def evaluate(
             translator, data, splits, source, target, truncate=truncate, progress=advance, images=seen
         )
     print(f"{score_table(scores)}\n{how}")
-    if reads_images and not find_meteor():
+    if translator.image_shape and not find_meteor():
         print(METEOR_LEFT_OUT, file=sys.stderr)
     if data.name == "scenes" and (words := score_scenes(translations, source, target)):
         about["ambiguous_words"] = {name: asdict(found) for name, found in words.items()}

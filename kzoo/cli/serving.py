@@ -73,7 +73,6 @@ def serve(
     compute_type: options.ComputeType = "float32",
 ):
     """Serve a preset with TensorFlow Serving's REST interface and a page to try it."""
-    from kzoo.engine import engine_name
     from kzoo.presets.shelf import locate, preset_name
     from kzoo.serve.startup import check_model_name, end_on_sigterm, reserved
 
@@ -95,7 +94,7 @@ def serve(
 
         served = Served(translator, name, version, max_batch=max_batch, max_wait=max_wait, folder=folder)
         shown = f"[{host}]" if ":" in host else host
-        address, how = f"http://{shown}:{listening.getsockname()[1]}/", f"{engine_name(translator)}, {search}"
+        address, how = f"http://{shown}:{listening.getsockname()[1]}/", f"{translator.engine}, {search}"
         listening.listen()  # so that clients that read the line can connect
         print(f"{name}: {address}, {how}, Ctrl-C stops it", flush=True)
         serve_forever(served, listening, allow_host or ())

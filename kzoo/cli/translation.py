@@ -77,7 +77,6 @@ def translate(
     """Translate a sentence, a file or standard input."""
     from kzoo.data import open_features
     from kzoo.decoding.search_settings import checked_n
-    from kzoo.engine import engine_name
     from kzoo.hub.integrity import METADATA_FILE
     from kzoo.presets.shelf import locate
     from kzoo.text.texts import SplitTexts
@@ -97,18 +96,18 @@ def translate(
     needs = {"pictures": image or images, "a prefix": prefix}
     translator = open_translator(folder, search, engine, compute_type, needs)
     languages = translator.named_direction(source, target)
-    rows, shape = {}, getattr(translator, "image_shape", None)
-    if shape is not None or image or images:
+    rows = {}
+    if translator.image_shape or image or images:
         from kzoo.images import image_rows
 
-        extractor = getattr(translator, "extractor", None)
+        shape, extractor = translator.image_shape, translator.extractor
         rows["images"] = image_rows(image or features, len(sentences), shape, extractor)
     if prefix:
         rows["prefixes"] = prefix * len(sentences) if len(prefix) == 1 else prefix
     whole = SplitTexts(sentences, [languages] * len(sentences), split, bool(translator.target_languages))
     if not truncate:
         _check_lengths(translator, languages, whole.sentences)
-    made_of = [search, n_best, truncate, split, source, target, engine_name(translator), prefix]
+    made_of = [search, n_best, truncate, split, source, target, translator.engine, prefix]
     files = [*folder.glob(METADATA_FILE), *(image or ()), *([images] if images else ())] if output else []
     digest = hashlib.sha256(repr([[sha256(path) for path in files], *made_of]).encode())
     for sentence in sentences if output else ():  # not at once: it would be a copy of the text
@@ -161,7 +160,7 @@ def _check_lengths(translator, languages: tuple[str, str], sentences: list[str])
     from kzoo.text.texts import tokenize_within
 
     tokenizer, _ = translator.tokenizers_of(*languages)
-    most = getattr(translator, "backbone", translator).max_length - 1
+    most = translator.max_length - 1
     options = translator.tokenizer_options(languages[1])
     for start in range(0, len(sentences), MOST):  # not all at once, to save memory
         tokenize_within(tokenizer, sentences[start : start + MOST], most, first=start + 1, **options)

@@ -16,12 +16,6 @@ QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container on Linux, such as of `d
 SHORTEST_LIMIT = output_limit(SearchSettings(), LENGTHS[0], LENGTHS[-1])
 
 
-def engine_name(translator) -> str:
-    """Return the name of a translator's engine, with CTranslate2's compute type."""
-    kind = getattr(translator, "engine", "keras")
-    return f"{kind} {translator.compute_type}" if kind == "ctranslate2" else kind
-
-
 def chosen_engine(
     engine: Engine,
     why_not: Callable[[], str | None],

@@ -1,18 +1,20 @@
 """Translates with CTranslate2. Has the methods and the results of `kzoo.models.Translator`."""
 
 import os
-from collections.abc import Callable, Iterable
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Self
 
-from kzoo.decoding.search_settings import SearchSettings, checked_n, output_limit, padded_length
+from kzoo.decoding.search_settings import SearchSettings, output_limit, padded_length
+from kzoo.decoding.text_translator import TextTranslator
 from kzoo.engine import usable_cores, why_not_imported, why_not_searched
-from kzoo.engine.conversion import SIDES, converted
+from kzoo.engine.conversion import SIDES, convert, converted
 from kzoo.errors import UserError
 from kzoo.files import read_object
 from kzoo.hub.integrity import CONFIG_FILE, TRANSLATOR_FILE, SealedFolder, own_search
-from kzoo.text.languages import TwoLanguages
 from kzoo.text.pieces import MarianPieces, Subwords
-from kzoo.text.texts import Hypothesis, SplitTexts, as_hypotheses, checked_texts, tokenize_within
+from kzoo.text.texts import Hypothesis, as_hypotheses
 from kzoo.text.vocabulary import END
 
 BATCH = 24  # sentences, sorted by length; with 64, int8 has 0.8 of the speed
@@ -22,7 +24,7 @@ BLOCK = 4096  # sentences between two calls of `progress`
 USUAL_LENGTH = 48
 
 
-class CTranslate2Translator(TwoLanguages):
+class CTranslate2Translator(TextTranslator):
     """A preset's Transformer, run by CTranslate2: the translations of `Translator`, several times as fast.
 
     Imports neither Keras nor TensorFlow. The converted model is kept in the cache. Both engines find the
@@ -52,10 +54,6 @@ class CTranslate2Translator(TwoLanguages):
     ['Ein Hund rennt.']
     """
 
-    engine = "ctranslate2"
-    image_shape = None
-    multilingual = embeds = False
-
     def __init__(
         self,
         folder: Path,
@@ -73,7 +71,7 @@ class CTranslate2Translator(TwoLanguages):
         self.folder, self.threads, self._process = folder, threads or usable_cores(), os.getpid()
         self.source_language = settings.get("source_language")
         self.search = own_search(folder)
-        self.compute_type = compute_type
+        self.engine = f"ctranslate2 {compute_type}"
         self.max_length = read_object(folder / CONFIG_FILE)["config"]["max_length"]
         try:
             self.source_tokenizer, self.target_tokenizer = (_subwords(model, side) for side in SIDES)
@@ -88,46 +86,32 @@ class CTranslate2Translator(TwoLanguages):
         self._written = self.source_tokenizer.vocabulary
         self._ids = {piece: token for token, piece in enumerate(self.target_tokenizer.vocabulary)}
 
-    def translate(
-        self,
-        texts: Iterable[str],
-        source_language: str | None = None,
-        target_language: str | None = None,
-        **arguments,
-    ) -> list[str]:
-        """Return the best translation of each text. Takes the arguments of `n_best`."""
-        languages = {"source_language": source_language, "target_language": target_language}
-        return [best[0].text for best in self.n_best(texts, 1, **languages, **arguments)]
+    @classmethod
+    def of(cls, translator, compute_type: str = "float32", threads: int | None = None) -> Self:
+        """Return a translator with what a Keras `Translator` has now: weights, tokenizers, languages, search.
 
-    def n_best(
-        self,
-        texts: Iterable[str],
-        n: int | None = None,
-        *,
-        truncate: bool = False,
-        progress: Callable[[int], None] | None = None,
-        split_sentences: bool | None = None,
-        source_language: str | None = None,
-        target_language: str | None = None,
-        **search,
-    ) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of each text; arguments and results are `Translator.n_best`'s.
-
-        `engine`, `threads`, `images` and `prefixes` are not among the arguments.
+        Args:
+            translator: the `Translator`. Later changes of it have no effect here.
+            compute_type, threads: as above.
 
         Raises:
-            UserError: as there; or a length penalty other than log P / length^α, or a maximum length of 1.
+            UserError: as above; or a preset cannot hold the translator.
+
+        Example:
+
+        >>> fast = CTranslate2Translator.of(kzoo.presets.load("pope_small_multi30k_en_de"))
+        >>> fast.translate(["A dog runs."])
+        ['Ein Hund rennt.']
         """
-        search = self.search.changed(**search)
+        with tempfile.TemporaryDirectory() as folder:
+            preset, model = Path(folder) / "preset", Path(folder) / "model"
+            translator.save_to_preset(preset, "float32")
+            convert(preset, model)
+            return cls(preset, compute_type, threads, model)
+
+    def check_search(self, search: SearchSettings):
         if reason := why_not_searched(search):
             raise UserError(reason)
-        n = checked_n(n, search)
-        direction = self.direction(source_language, target_language)
-        texts, options = checked_texts(texts), self.tokenizer_options(direction[1])
-        split = SplitTexts(texts, [direction] * len(texts), split_sentences, bool(self.target_languages))
-        most = self.max_length - 1
-        tokens = tokenize_within(self.source_tokenizer, split.sentences, most, truncate, **options)
-        return split.join(self.n_best_of_tokens(tokens, n, search, progress))
 
     def n_best_of_tokens(
         self,
@@ -135,8 +119,14 @@ class CTranslate2Translator(TwoLanguages):
         n: int,
         search: SearchSettings,
         progress: Callable[[int], None] | None = None,
+        threads: int = 2,
+        images: None = None,
+        prefixes: list[list[int]] | None = None,
+        source_language: str | None = None,
+        target_language: str | None = None,
     ) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of sentences given as token ids, without end symbols."""
+        if prefixes:
+            raise UserError("CTranslate2 is not used with prefixes: use engine keras")
         found, groups = [None] * len(tokens), {}
         for number, sentence in enumerate(tokens):
             if sentence:

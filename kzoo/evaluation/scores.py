@@ -249,7 +249,7 @@ def evaluate(
         sentences, expected = corpus.pairs(split, source, target)
         more = corpus.more_references(split, target)
         shown = {}
-        if getattr(translator, "image_shape", None):
+        if translator.image_shape:
             shown["images"] = images[split] if images else corpus.images(split)
         translated[split] = translator.translate(
             sentences,

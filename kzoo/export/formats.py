@@ -17,7 +17,6 @@ from kzoo.engine.conversion import convert
 from kzoo.engine.translator import search_arguments
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable
-from kzoo.models.ctranslate2_copy import why_not
 from kzoo.models.preset_checks import check_float16
 
 PRECISIONS = ("float32", "float16", "int8")
@@ -93,7 +92,7 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
             other contents.
     """
     check_precision(precision)
-    if reason := why_not_searched(translator.search) or why_not(translator):
+    if reason := why_not_searched(translator.search):
         raise UserError(reason)
     if getattr(translator.source_tokenizer, "normalize_punctuation", None):
         raise UserError(

@@ -1,7 +1,7 @@
 """The translator: a backbone with its tokenizers and its compiled beam searches."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Self
 
 import keras
@@ -11,31 +11,21 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.decoding import SearchSettings
 from kzoo.decoding.batched_search import BatchedSearch, alone, padded
-from kzoo.decoding.search_settings import check_whole_numbers, checked_n, padded_length
-from kzoo.engine import Engine, chosen_engine
+from kzoo.decoding.search_settings import padded_length
+from kzoo.decoding.text_translator import TextTranslator
 from kzoo.errors import UserError
 from kzoo.images import image_rows
 from kzoo.models.backbones import BackboneMethod, freeze, frozen_layers, uses_xla
-from kzoo.models.ctranslate2_copy import CTranslate2Copy, why_not
 from kzoo.models.losses import WholeBatchLoss, token_weights
 from kzoo.models.preset_files import read_preset, write_preset
-from kzoo.text.languages import TwoLanguages
-from kzoo.text.texts import (
-    Hypothesis,
-    SplitTexts,
-    as_hypotheses,
-    checked_texts,
-    pieces,
-    tokenize_prefixes,
-    tokenize_within,
-)
+from kzoo.text.texts import Hypothesis, as_hypotheses, pieces, tokenize_within
 from kzoo.text.vocabulary import END, START
 
 Image = np.ndarray | str | os.PathLike  # features, pixels, or a picture's file
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
+class Translator(TextTranslator, WholeBatchLoss, keras.Model):
     """A translation model with its tokenizers: `fit` and `evaluate` take token ids, `translate` takes text.
 
     `get_config` and `keras.models.clone_model` leave vocabularies and glyphs out. Saved files and presets
@@ -67,8 +57,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
     ['Ein Hund rennt.']
     """
 
-    multilingual = False  # whether `translate` needs the languages
-    embeds = False  # whether the model can embed sentences
+    engine = "keras"
 
     def __init__(
         self,
@@ -90,7 +79,6 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         self.extractor = extractor
         self.search = search or SearchSettings()
         self._compiled_with = None
-        self._copy = CTranslate2Copy()
         self._drop_stale_functions()
         self.built = True  # like the backbone
 
@@ -100,112 +88,10 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         shape = self.backbone.get_config().get("image_shape")
         return None if shape is None else tuple(shape)
 
-    def translate(
-        self,
-        texts: Iterable[str],
-        source_language: str | None = None,
-        target_language: str | None = None,
-        beam_size: int | None = None,
-        length_penalty: float | Callable | None = None,
-        max_length: int | None = None,
-        truncate: bool = False,
-        threads: int = 2,
-        progress: Callable[[int], None] | None = None,
-        images: np.ndarray | Sequence | None = None,
-        prefixes: Iterable[str] | None = None,
-        min_length: int | None = None,
-        no_repeat_ngram: int | None = None,
-        split_sentences: bool | None = None,
-        engine: Engine = "keras",
-    ) -> list[str]:
-        """Translate sentences or, with `split_sentences`, texts of several sentences.
-
-        Args:
-            texts: sentences. The translation of an empty sentence is empty.
-            source_language, target_language: language codes; required by a multilingual model.
-            beam_size: int. Hypotheses kept at each step; 1 is greedy search. This and the other search
-                arguments default to the translator's `search`, which presets include.
-            length_penalty: α in log P / length^α, `kzoo.decoding.GNMT(α)`, or another function of the length.
-                The search is compiled anew for each one.
-            max_length: int. Maximum length of a translation in tokens.
-            truncate: bool. Cut sentences longer than the model's maximum instead of raising an error.
-            threads: int. Number of batches decoded in parallel; always one on JAX, one per core with
-                CTranslate2.
-            progress: function called after each batch with its number of sentences.
-            images: for a model with an `image_shape`, one image per sentence: an array
-                `(N, *image_shape)`; features as `kzoo.data.open_features` opens them; or, if the model reads
-                pictures, paths of image files, which are resized. Pixels are 0 to 255.
-            prefixes: for each text, the beginning of its translation; `""` for none.
-            min_length: int. Minimum length of a translation in tokens, end symbol included.
-            no_repeat_ngram: int. n: no sequence of n tokens occurs twice in a translation; 0 allows repeats.
-            split_sentences: bool. Split each text into sentences, translate each, and join the translations;
-                `progress` then counts sentences. `False`: each text is one sentence. `None`: as `False`, with
-                a warning if a text has several sentences, because the model may skip some.
-            engine: `"keras"`; `"ctranslate2"`, which is faster on a CPU, computes in float32 and keeps a copy
-                of the weights; or `"auto"`: CTranslate2 where it finds the same translations, else Keras.
-
-        Returns:
-            The translations, in the order of `texts`.
-
-        Raises:
-            UserError: a sentence longer than the model's maximum; a language that the model lacks; images
-                that do not fit; a prefix that is too long or has an unknown character; an invalid search
-                argument; token scores that are not finite; `engine="ctranslate2"` for a request that only
-                Keras supports.
-        """
-        arguments = locals()
-        del arguments["self"]
-        return [best[0].text for best in self.n_best(n=1, **arguments)]
-
-    def n_best(
-        self,
-        texts: Iterable[str],
-        n: int | None = None,
-        *,
-        truncate: bool = False,
-        threads: int = 2,
-        progress: Callable[[int], None] | None = None,
-        images: np.ndarray | Sequence | None = None,
-        prefixes: Iterable[str] | None = None,
-        split_sentences: bool | None = None,
-        source_language: str | None = None,
-        target_language: str | None = None,
-        engine: Engine = "keras",
-        **search,
-    ) -> list[list[Hypothesis]]:
-        """Return the `n` best distinct translations of each text, best first, with their scores.
-
-        With `split_sentences`, translation i of a text joins translation i of each of its sentences; its
-        score is the mean of their scores.
-
-        Args:
-            n: int. At most `beam_size`, the default.
-            **search: `beam_size`, `length_penalty`, `max_length`, `min_length` and `no_repeat_ngram`.
-
-        The other arguments are those of `translate`.
-        """
-        search = self.search.changed(**search)
-        n = checked_n(n, search)
-        check_whole_numbers(threads=threads)
-        direction = self.direction(source_language, target_language)
-        needs = {"images": images is not None, "prefixes": prefixes is not None}
-        engine = chosen_engine(engine, lambda: why_not(self), search, needs)
-        texts, options = checked_texts(texts), self.tokenizer_options(direction[1])
-        split = SplitTexts(texts, [direction] * len(texts), split_sentences, bool(self.target_languages))
-        source_tokenizer, target_tokenizer = self.tokenizers_of(*direction)
-        limit = self.backbone.max_length
-        tokens = tokenize_within(source_tokenizer, split.sentences, limit - 1, truncate, **options)
-        longest = min(search.max_length or limit, limit)
-        prefixes = tokenize_prefixes(target_tokenizer, split.prefixes(prefixes), longest - 1)
-        images = image_rows(images, len(texts), self.image_shape, self.extractor)
-        if images is not None and split_sentences:
-            images = images[split.text_of]
-        if engine == "ctranslate2":
-            found = self._copy.of(self).n_best_of_tokens(tokens, n, search, progress)
-        else:
-            others = threads, images, prefixes, *direction
-            found = self.n_best_of_tokens(tokens, n, search, progress, *others)
-        return split.join(found)
+    @property
+    def max_length(self) -> int:
+        """The most tokens that the model reads or writes, with the end symbol."""
+        return self.backbone.max_length
 
     def n_best_of_tokens(
         self,
@@ -219,17 +105,6 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         source_language: str | None = None,
         target_language: str | None = None,
     ) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of sentences given as token ids, without end symbols.
-
-        Args:
-            tokens: token ids of sentences that the model can read.
-            n: int. At most the search's beam size.
-            search: settings of the search.
-            images: `(N, *image_shape)`, for a model that reads images.
-            prefixes: for each sentence, the token ids that its translations begin with.
-
-        The other arguments are those of `translate`.
-        """
         direction = self.direction(source_language, target_language)
         languages = self._language_inputs(*direction, len(tokens))
         others = languages | ({} if images is None else {"image": images})
@@ -271,8 +146,8 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         images = image_rows(None if image is None else [image], 1, self.image_shape)
         if translation is None:
             (translation,) = self.translate([text], *direction, images=images, split_sentences=False)
-        (target,) = tokenize_within(target_tokenizer, [translation], self.backbone.max_length - 1)
-        length = padded_length(max(len(source), len(target)), self.backbone.max_length)
+        (target,) = tokenize_within(target_tokenizer, [translation], self.max_length - 1)
+        length = padded_length(max(len(source), len(target)), self.max_length)
         inputs = {
             "source": padded([[*source, END]], length),
             "target": padded([[START, *target]], length),
@@ -315,10 +190,10 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
             UserError: a sentence longer than the model's maximum, unless `truncate` is true; a model without
                 tokenizers.
         """
-        return tokenize_within(self.source_tokenizer, texts, self.backbone.max_length - 1, truncate)
+        return tokenize_within(self.source_tokenizer, texts, self.max_length - 1, truncate)
 
     def _tokens(self, text: str, tokenizer: Tokenizer, **options) -> list[int]:
-        (tokens,) = tokenize_within(tokenizer, [text], self.backbone.max_length - 1, **options)
+        (tokens,) = tokenize_within(tokenizer, [text], self.max_length - 1, **options)
         if not tokens:
             raise UserError(f"{text!r} has no word to attend to")
         return tokens

@@ -49,7 +49,7 @@ class KerasSearch:
         from kzoo.decoding.batched_search import ROWS
 
         self.translator, self._settings = translator, settings
-        self.max_length = translator.backbone.max_length
+        self.max_length = translator.max_length
         self._counts = [*(rows for rows in ROWS if rows < max_batch), max_batch]
         # On JAX, one call runs at a time: Keras donates the weights' buffers.
         self.threads = 1 if keras.backend.backend() == "jax" else 2

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kzoo.engine import engine_name
 from kzoo.errors import UserError
 from kzoo.serve.batching import Batcher
 from kzoo.serve.inputs import Limits, decoded_images, read_tokens
@@ -87,7 +86,7 @@ class Served:
             raise UserError(f"max_wait must be from 0 to 3,600,000 milliseconds, not {max_wait}")
         self.translator, self.name, self.version, self.folder = translator, name, version, folder
         self.settings, self.limits = translator.search, limits or Limits()
-        self.engine = engine_name(translator)
+        self.engine = translator.engine
         self.metrics = Metrics(self.engine)
         self.readiness = PREPARING
         search = KerasSearch if self.engine == "keras" else EngineSearch

@@ -14,7 +14,7 @@ from kzoo.decoding import GNMT, SearchSettings, batched_search, search_settings
 from kzoo.export import export_ctranslate2
 from kzoo.models import Translator
 from kzoo.models.transformer import ADDED_POSITIONS
-from kzoo.presets import attention_bridge_bilingual_tiny, pope_tiny, rope_tiny
+from kzoo.presets import attention_bridge_bilingual_tiny, pope_tiny
 from kzoo.presets.pope import transformer
 from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, train_subwords
 from kzoo.text.vocabulary import END, PAD, START, UNKNOWN
@@ -217,9 +217,14 @@ def searching_as_gnmt():
 
 
 def of_own_positions():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(ADDED_POSITIONS, "own", ADDED_POSITIONS["sine"])
-        return small(position_encoding="own", position_options={})
+    return small(position_encoding="own", position_options={})
+
+
+def of_two_languages():
+    proto = train_subwords(SENTENCES * 5, 40)
+    names = {code: f"{code}_tokenizer.json" for code in ("en", "de")}
+    tokenizers = {code: SubwordTokenizer(proto, config_file=file) for code, file in names.items()}
+    return attention_bridge_bilingual_tiny(tokenizers)
 
 
 def of_an_own_class():
@@ -234,11 +239,11 @@ def of_an_own_class():
 @pytest.mark.parametrize(
     ("make", "precision", "name"),
     [
-        (lambda: rope_tiny(source_vocabulary_size=50), "float32", "position_encoding='rope'"),
+        (lambda: small(position_encoding="rope", position_options={}), "float32", "position_encoding='rope'"),
         (lambda: small(position_options={"per_head": True}), "float32", "'per_head': True"),
         (of_own_positions, "float32", "position_encoding='own'"),
         (of_an_own_class, "float32", "this is a Mine"),
-        (lambda: attention_bridge_bilingual_tiny(vocabulary_size=50), "float32", "Transformers"),
+        (of_two_languages, "float32", "Transformers"),
         (
             lambda: small(MosesSubwordTokenizer(train_subwords(SENTENCES * 5, 60), "en")),
             "float32",
@@ -250,7 +255,8 @@ def of_an_own_class():
         (wide, "float16", "65,504"),
     ],
 )
-def test_what_the_format_does_not_hold_is_named(make, precision, name, tmp_path):
+def test_what_the_format_does_not_hold_is_named(make, precision, name, tmp_path, monkeypatch):
+    monkeypatch.setitem(ADDED_POSITIONS, "own", ADDED_POSITIONS["sine"])
     assert name in message_of(export_ctranslate2, make(), tmp_path / "model", precision)
     assert not (tmp_path / "model").exists()
 

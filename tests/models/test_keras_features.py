@@ -42,9 +42,8 @@ def test_what_keras_exports_in_other_ways_is_refused(translator, tmp_path):
 def test_a_copy_made_from_the_configuration_says_what_it_lacks(translator, tmp_path):
     characters = pope_tiny(CharacterTokenizer(list("abcdef")), **SMALL)
     for copy in map(keras.models.clone_model, (translator, characters)):
-        for engine in ("keras", "auto"):
-            with pytest.raises(UserError, match="the tokenizer has no vocabulary"):
-                copy.translate(["A man."], engine=engine)
+        with pytest.raises(UserError, match="the tokenizer has no vocabulary"):
+            copy.translate(["A man."])
         with pytest.raises(UserError, match="the tokenizer has no vocabulary"):
             copy.save_to_preset(tmp_path)
     with pytest.raises(UserError, match="the tokenizer has no vocabulary"):

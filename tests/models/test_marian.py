@@ -202,9 +202,9 @@ def test_the_target_language_is_chosen(tmp_path):
     tagged = translator.translate([">>fra<< A dog runs.", ">>deu<< A dog runs."])
     assert translator.translate(["A dog runs."], target_language="fra") == tagged[:1]
     own = translator.translate(["A dog runs."])
-    for engine in ("keras", "ctranslate2"):
-        assert translator.translate(["A dog runs."], target_language="deu", engine=engine) == tagged[1:]
-        assert translator.translate(["A dog runs."], engine=engine) == own
+    for each in (translator, CTranslate2Translator.of(translator)):
+        assert each.translate(["A dog runs."], target_language="deu") == tagged[1:]
+        assert each.translate(["A dog runs."]) == own
     translator.target_language = "deu"
     assert translator.translate(["A dog runs."]) == tagged[1:]
     translator.save_to_preset(tmp_path / "saved", dtype="float32")
@@ -215,9 +215,7 @@ def test_the_target_language_is_chosen(tmp_path):
     with pytest.raises(UserError, match="fra, deu, not 'fr'"):
         translator.target_language = "fr"
     assert translator.target_language == "deu"
-    copy = translator._copy.of(translator)
-    translator.target_language = "fra"
-    assert translator._copy.of(translator) is copy  # the weights are not converted again
+    assert CTranslate2Translator.of(translator).target_language == "deu"
 
 
 @pytest.mark.parametrize("name", ["my_model", "opus-de", "opus-mt-deu_eng_fra_spa-mul"])
@@ -235,8 +233,8 @@ def test_each_sentence_of_a_text_gets_its_target_language(tmp_path):
     folder = repositories.make(tmp_path / "opus-mt-en-mul", languages=("fra", "deu"))
     translator, text = load(folder), ">>fra<< A dog runs. Two men sit."
     expected = translator.translate([">>fra<< A dog runs.", ">>fra<<Two men sit."])
-    for engine in ("keras", "ctranslate2"):
-        assert translator.translate([text], split_sentences=True, engine=engine) == [" ".join(expected)]
+    for each in (translator, CTranslate2Translator.of(translator)):
+        assert each.translate([text], split_sentences=True) == [" ".join(expected)]
 
 
 def test_punctuation_is_normalized_as_moses_does(tmp_path):
@@ -295,8 +293,7 @@ def test_a_changed_setting_of_a_tokenizer_reaches_ctranslate2(repository):
     translator = read_marian(repository)
     for language in (None, "en"):
         translator.source_tokenizer.normalize_punctuation = language
-        translator.translate(["«Hallo»"], engine="ctranslate2", max_length=4)
-        copied = translator._copy.of(translator).source_tokenizer
+        copied = CTranslate2Translator.of(translator).source_tokenizer
         assert copied(["«Hallo» …"]) == translator.source_tokenizer(["«Hallo» …"])
 
 

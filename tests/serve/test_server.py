@@ -14,24 +14,23 @@ from types import SimpleNamespace
 
 import pytest
 
-from kzoo.decoding import SearchSettings
+from kzoo.decoding import SearchSettings, TextTranslator
 from kzoo.models import Hypothesis
 from kzoo.serve import Served, reserved
 from kzoo.serve.server import GracefulServer
-from kzoo.text.languages import TwoLanguages
 
 PREDICT = "/v1/models/m:predict", {"instances": ["slow"]}
 PAGE = "/page/translate", {"text": "slow"}
 SLOW = 6  # its token
 
 
-class Model(TwoLanguages):
+class Model(TextTranslator):
     """Answers at once, but to "slow" only when `free` is set."""
 
-    multilingual, embeds, image_shape = False, False, None
+    engine = "keras"
     source_language, target_language, target_tokenizer = "en", "de", None
-    search = SearchSettings()
-    backbone = SimpleNamespace(max_length=16, bridge=None)
+    search, max_length = SearchSettings(), 16
+    backbone = SimpleNamespace(bridge=None)
 
     def __init__(self):
         self.running, self.free = 0, threading.Event()
