@@ -3,7 +3,9 @@
 import dataclasses
 import functools
 import json
+import math
 import runpy
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,9 +13,11 @@ import numpy as np
 import pytest
 from message_of import message_of
 
+from kzoo.data import open_corpus
 from kzoo.errors import UserError
 from kzoo.evaluation.scores import SplitScores
 from kzoo.training import make_recipe, read_recipe
+from kzoo.training.run import halved_rate
 from kzoo.training.run_folder import claim
 from training import paper_tables
 from training.attention_bridge.senteval import TaskScores
@@ -25,6 +29,8 @@ RECIPES = {
     "image_text": lambda script: read_recipe(TRAINING / "image_text/image_text_scenes.toml"),
     "pope": lambda script: read_recipe(TRAINING / "pope/pope_multi30k.toml"),
 }
+
+MULTILINGUAL = ("m2m", "m2m_mono", "centre_en", "centre_en_mono")
 
 
 @pytest.fixture
@@ -48,6 +54,12 @@ class _Work:
         corpus = SimpleNamespace(name="stub")
         self.functions |= {
             "load": lambda folder: SimpleNamespace(image_shape=None),
+            "budget_of": lambda recipe, folder: {
+                "updates": recipe.epochs * recipe.batches_per_epoch,
+                "updates_a_direction": 0.0,
+                "passes": 0.0,
+                "final_rate": recipe.rate,
+            },
             "open_corpus": lambda name: corpus,
             "recipe_corpus": lambda recipe: corpus,
             "splits_to_score": lambda corpus, *languages: ["test"],
@@ -125,7 +137,7 @@ def test_table_1_keeps_the_settings_of_other_calls(Work, tmp_path):
     for settings, directions in (("m2m", ""), ("bilingual", "en-de"), ("bilingual", "de-en")):
         work.script["table1"](runs=tmp_path, settings=settings, directions=directions)
     found = json.loads((tmp_path / "table1_tiny.json").read_text())
-    assert list(found) == ["recipe", "m2m", "bilingual"]
+    assert list(found) == ["recipe", "budget", "m2m", "bilingual"]
     assert len(found["m2m"]) == 12
     assert list(found["bilingual"]) == ["en-de", "de-en"]
     assert found["bilingual"]["de-en"]["bleu"] == 5
@@ -137,9 +149,76 @@ def test_table_1_keeps_the_settings_of_other_calls(Work, tmp_path):
         "| de |  | 0.0 (39.0) |\n| en | 0.0 (36.8) |  |\n\n``\n"
     )
     assert "embedding_dim 128 (512)" in markdown.splitlines()[0]
+    # 22 epochs: M-2-M has 12 of the whole model's 16 directions, and a bilingual model one.
+    for run, updates in {"m2m": "24,750", "bilingual_en-de": "2,068", "bilingual_de-en": "2,068"}.items():
+        assert f"\n| {run}_tiny | {updates} |" in markdown
     # With another seed, the others do not belong beside it.
     work.script["table1"](runs=tmp_path, settings="m2m_mono", seed=2)
-    assert list(json.loads((tmp_path / "table1_tiny.json").read_text())) == ["recipe", "m2m_mono"]
+    kept = ["recipe", "budget", "m2m_mono"]
+    assert list(json.loads((tmp_path / "table1_tiny.json").read_text())) == kept
+    # Nor with another budget.
+    (tmp_path / "other").mkdir()
+    shutil.copy(tmp_path / "table1_tiny.json", tmp_path / "other")
+    work.script["table1"](runs=tmp_path / "other", settings="m2m", seed=2, budget="model")
+    kept = ["recipe", "budget", "m2m"]
+    assert list(json.loads((tmp_path / "other/table1_tiny.json").read_text())) == kept
+
+
+def test_each_setting_has_its_budget():
+    script = runpy.run_path(str(TRAINING / "attention_bridge/tables.py"))
+    sgd = ["optimizer=sgd", "rate=1.0", "tokens=1024", "epochs=22", "halve_after=15"]
+
+    def batches(budget, size, overrides):
+        whole = script["whole_recipe"](size, 1, overrides, budget)
+        parts = [script["part_of"](whole, budget, **script["SETTINGS"][name]) for name in MULTILINGUAL]
+        parts.append(script["bilingual"](whole, budget, "bilingual", "en-de", size))
+        assert {(part.epochs, part.halve_after) for part in parts} == {(whole.epochs, whole.halve_after)}
+        return whole, [part.batches_per_epoch for part in parts]
+
+    # 12, 16, 6 and 10 directions, and one.
+    assert batches("direction", "tiny", sgd)[1] == [1125, 1500, 563, 938, 94]
+    assert batches("direction", "base", None)[1] == [0] * 5  # one pass over the text of these directions
+    whole, each = batches("model", "tiny", sgd[:3])
+    assert each == [10_000] * 5
+    rates = [halved_rate(whole.rate, whole.halve_after, epoch) for epoch in range(whole.epochs)]
+    assert rates == [1] * 5 + [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32]
+    assert "epochs is set by this script" in message_of(
+        script["whole_recipe"], "tiny", 1, ["epochs=3"], "model"
+    )
+
+
+def test_a_run_s_budget_is_that_of_its_training(tmp_path):
+    script = runpy.run_path(str(TRAINING / "attention_bridge/tables.py"))
+    model = {"embedding_dim": 8, "width": 8, "hidden_dim": 8}
+    recipe = make_recipe(
+        {
+            "preset": "attention_bridge_m2m_tiny",
+            "corpus": "scenes",
+            "languages": ["en", "de"],
+            "sentences": 100,
+            "num_shapes": 1,
+            "batches_per_epoch": 20,
+            "epochs": 3,
+            "optimizer": "sgd",
+            "rate": 0.5,
+            "halve_after": 1,
+            "accumulate": 2,
+            "validation_sentences": 1,
+            "vocabulary_size": 300,
+            "model": model,
+        },
+        "test",
+    )
+    paper_tables.train(recipe, tmp_path, verbose=0)
+    pairs = len(open_corpus("scenes").sentences("train", "en"))
+    one_pass = 2 * math.ceil(pairs / 100)
+    found = script["budget_of"](recipe, tmp_path)
+    assert found == {
+        "updates": 30,
+        "updates_a_direction": 15,
+        "passes": pytest.approx(60 / one_pass),
+        "final_rate": pytest.approx(0.125),
+    }
 
 
 def test_the_bridge_paper_s_numbers_are_its_own():
@@ -176,7 +255,7 @@ def test_the_base_size_is_the_bridge_paper_s_but_for_the_penalty():
     assert " width " not in line
     printed = ["model.penalty_weight=1", "model.use_bias=false"]  # Eq. 1 and 3
     line = script["beside_the_paper"](script["whole_recipe"]("base", 1, printed))
-    assert line.endswith("differ in: nothing that the paper states.")
+    assert line.endswith("differ in: nothing that the paper or its toolkit states.")
 
 
 EMB = {"encoders": "EMB", "overrides": ["language_model_epochs=0"]}

@@ -9,17 +9,23 @@ Each run is a folder under `--runs`; finished runs are not repeated, stopped one
 tables with the paper's numbers beside ours, and writes them and the results as JSON beside the runs.
 `--size base` has the paper's sizes and needs a GPU.
 
+`--budget` chooses how long each model is trained. With `direction`, each direction has as many updates as in
+the whole many-to-many model, whose batches the recipe counts. With `model`, each model has 100,000 updates,
+with the rate halved after 50,000 and then every 10,000, as in the authors' toolkit.
+
 Reproduces Vázquez et al. 2019, Tables 1 to 3 and Figure 1, on Multi30k's test_2016_flickr. The tables show
 lowercased BLEU, as in the paper; the JSON has cased BLEU too.
 """
 
+import csv
 import dataclasses
+import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import combinations, permutations
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import keras
 import typer
@@ -36,13 +42,16 @@ from kzoo.files import write_json
 from kzoo.presets import load
 from kzoo.presets.attention_bridge import BASE, TINY
 from kzoo.training import Recipe, make_recipe
-from kzoo.training.corpus import recipe_directions
+from kzoo.training.corpus import recipe_corpus, recipe_directions
+from kzoo.training.run import planned_steps
+from kzoo.training.tasks import SeveralDirections
 from training.attention_bridge.glove import GloVe, bag_of_vectors, co_occurrences, glove_examples
 from training.attention_bridge.senteval import SEEDS, TaskScores, evaluate_embeddings, senteval_table
 from training.attention_bridge.senteval_data import senteval_examples, senteval_tasks
 from training.paper_tables import (
     Runs,
     Size,
+    add_results,
     paper_numbers,
     results_in,
     scored_once,
@@ -66,6 +75,8 @@ FIXED = (
     "seed",
     "model.bridge",
 )
+# The authors' scripts use each model after 91,000 updates; their toolkit halves the rate as here.
+MODEL_BUDGET = {"batches_per_epoch": 10_000, "epochs": 10, "halve_after": 5}
 # The six settings of Table 1, as changes to the recipe of the whole many-to-many model.
 SETTINGS = {
     "bilingual": {"model": {"bridge": False}},
@@ -87,6 +98,9 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 Directions = Annotated[
     str, typer.Option(help="Directions of bilingual models, comma-separated; by default all.")
 ]
+Budget = Annotated[
+    Literal["direction", "model"], typer.Option(help="What has the same number of updates everywhere.")
+]
 Seed = Annotated[int, typer.Option(help="Seed of every run.")]
 Seeds = Annotated[int, typer.Option(min=1, max=len(SEEDS), help="Number of SentEval's seeds.")]
 RUNS = Path("runs/attention_bridge")
@@ -97,51 +111,59 @@ def table1(
     size: Size = "tiny",
     runs: Runs = RUNS,
     seed: Seed = 1,
+    budget: Budget = "direction",
     settings: Annotated[str, typer.Option(help="Settings, comma-separated.")] = ",".join(SETTINGS),
     directions: Directions = "",
     overrides: Overrides = None,
 ):
     """BLEU of all directions in the paper's six settings."""
-    recipe, names = whole_recipe(size, seed, overrides), settings.split(",")
+    recipe, names = whole_recipe(size, seed, overrides, budget), settings.split(",")
     chosen = chosen_directions(directions)
     for name in names:
         if name not in SETTINGS:
             raise UserError(f"no setting {name!r}: {nearest(name, list(SETTINGS))}")
     path = runs / f"table1_{size}.json"
-    # Keep the results of other calls with this recipe: other settings, and other directions of bilingual
-    # models.
+    # Keep the results of other calls with this recipe and budget: other settings, and other directions of
+    # bilingual models.
     results = results_in(path)
-    if "recipe" not in results or make_recipe(results.pop("recipe"), str(path)) != recipe:
+    about = results.pop("recipe", None), results.pop("budget", None)
+    if None in about or (make_recipe(about[0], str(path)), about[1]) != (recipe, budget):
         if results:
-            print(f"{path}: removing results of another or unknown recipe", file=sys.stderr)
+            print(f"{path}: removing results of another or unknown recipe or budget", file=sys.stderr)
         results = {}
     for name in names:
         if name.startswith("bilingual"):
-            scores = bilingual_scores(recipe, name, chosen, size, runs / name)
+            scores = bilingual_scores(recipe, budget, name, chosen, size, runs / name)
         else:
-            values = dataclasses.replace(recipe, **SETTINGS[name])
-            scores = scores_of(values, runs / f"{name}_{size}")
+            scores = scores_of(part_of(recipe, budget, **SETTINGS[name]), runs / f"{name}_{size}")
             plot_directions(*lowercased_bleu(scores), runs / f"{name}_{size}.png", lowercased=True)
         results[name] = {**results.get(name, {}), **scores}
-        write_json(path, {"recipe": dataclasses.asdict(recipe), **results})
+        write_json(path, {"recipe": dataclasses.asdict(recipe), "budget": budget, **results})
     tables = [directions_text(name, rows, PAPER["table1"][name]) for name, rows in results.items()]
-    show_markdown("\n\n".join([beside_the_paper(recipe), *tables]), path)
+    budgets = budget_table(row for rows in results.values() for row in rows.values())
+    show_markdown("\n\n".join([beside_the_paper(recipe), budgets, *tables]), path)
 
 
 @app.command()
-def figure1(size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, overrides: Overrides = None):
+def figure1(
+    size: Size = "tiny",
+    runs: Runs = RUNS,
+    seed: Seed = 1,
+    budget: Budget = "direction",
+    overrides: Overrides = None,
+):
     """BLEU of each direction with three models: the best, the same without the pair, and a bilingual one.
 
     The best model is many-to-many with monolingual pairs. The bilingual models have no bridge. For models
     without a pair, the paper has a figure but no numbers.
     """
-    recipe, results = whole_recipe(size, seed, overrides), {}
-    whole = scores_of(dataclasses.replace(recipe, **SETTINGS["m2m_mono"]), runs / f"m2m_mono_{size}")
+    recipe, results = whole_recipe(size, seed, overrides, budget), {}
+    whole = scores_of(part_of(recipe, budget, **SETTINGS["m2m_mono"]), runs / f"m2m_mono_{size}")
     for pair in combinations(LANGUAGES, 2):
-        values = dataclasses.replace(recipe, monolingual=True, left_out="-".join(pair))
+        values = part_of(recipe, budget, monolingual=True, left_out="-".join(pair))
         left_out = scores_of(values, runs / f"without_{'_'.join(pair)}_{size}")
         for name in ("-".join(pair), "-".join(pair[::-1])):
-            alone = bilingual_scores(recipe, "bilingual", [name], size, runs / "bilingual")
+            alone = bilingual_scores(recipe, budget, "bilingual", [name], size, runs / "bilingual")
             models = {"m2m_mono": whole, "left_out": left_out, "bilingual": alone}
             results[name] = {model: scores[name] for model, scores in models.items()}
     path = runs / f"figure1_{size}.json"
@@ -156,7 +178,9 @@ def figure1(size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, overrides: O
         papers = [PAPER["table1"].get(model, {}).get(name) for model in FIGURE_1]
         ours = [models[model]["bleu_lowercased"] for model in FIGURE_1]
         rows.append((name, *map(bleu_cell, ours, papers)))
-    show_markdown(f"{beside_the_paper(recipe)}\n\n{markdown_table(('direction', *bars), rows)}", path)
+    budgets = budget_table(rows[model] for model in FIGURE_1 for rows in results.values())
+    table = markdown_table(("direction", *bars), rows)
+    show_markdown("\n\n".join([beside_the_paper(recipe), budgets, table]), path)
 
 
 def plot_systems(systems: dict[str, dict[str, float]], path: Path):
@@ -180,19 +204,27 @@ def plot_systems(systems: dict[str, dict[str, float]], path: Path):
 
 @app.command()
 def table2(
-    size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, seeds: Seeds = 5, overrides: Overrides = None
+    size: Size = "tiny",
+    runs: Runs = RUNS,
+    seed: Seed = 1,
+    budget: Budget = "direction",
+    seeds: Seeds = 5,
+    overrides: Overrides = None,
 ):
     """SentEval scores of English embeddings: multilingual bridges, bilingual bridges and GloVe vectors.
 
     The baseline is the best bilingual model from English, for each task.
     """
-    recipe = whole_recipe(size, seed, overrides)
-    senteval, bilinguals, manys = SentEval(runs, size, SEEDS[:seeds]), {}, {}
+    recipe = whole_recipe(size, seed, overrides, budget)
+    senteval, bilinguals, manys, trained = SentEval(runs, size, SEEDS[:seeds]), {}, {}, []
     for direction in (f"en-{language}" for language in LANGUAGES[1:]):
-        values = bilingual(recipe, "bilingual_bridge", direction, size)
-        bilinguals |= senteval.of_bridge(f"bilingual_bridge_{direction}", values)
+        name, values = "bilingual_bridge", bilingual(recipe, budget, "bilingual_bridge", direction, size)
+        trained += bilingual_scores(recipe, budget, name, [direction], size, runs / name).values()
+        bilinguals |= senteval.of_bridge(f"{name}_{direction}", values)
     for name in ("centre_en_mono", "m2m_mono"):
-        manys |= senteval.of_bridge(name, dataclasses.replace(recipe, **SETTINGS[name]))
+        values = part_of(recipe, budget, **SETTINGS[name])
+        trained += scores_of(values, runs / f"{name}_{size}").values()
+        manys |= senteval.of_bridge(name, values)
     same_words = runs / f"m2m_mono_{size}"
     columns = {"GloVe-BoW": senteval.scores("GloVe-BoW", recipe, lambda: glove_bag(recipe, load(same_words)))}
     for pooling in POOLINGS:
@@ -202,7 +234,8 @@ def table2(
     models = {name: [dataclasses.asdict(task) for task in scores] for name, scores in columns.items()}
     write_json(path, {"seeds": seeds, "models": models})
     papers = {f"paper: {name}": papers_column(scores) for name, scores in PAPER["table2"].items()}
-    show_markdown(f"{beside_the_paper(recipe)}\n\n{senteval_table({**columns, **papers})}", path)
+    table = senteval_table({**columns, **papers})
+    show_markdown("\n\n".join([beside_the_paper(recipe), budget_table(trained), table]), path)
 
 
 @app.command()
@@ -210,29 +243,51 @@ def table3(
     size: Size = "tiny",
     runs: Runs = RUNS,
     seed: Seed = 1,
+    budget: Budget = "direction",
     directions: Directions = "",
     overrides: Overrides = None,
 ):
     """BLEU of bilingual models with a bridge, trained with and without the penalty."""
-    recipe = whole_recipe(size, seed, overrides, (*FIXED, "model.penalty_weight"))
+    recipe = whole_recipe(size, seed, overrides, budget, (*FIXED, "model.penalty_weight"))
     chosen, name = chosen_directions(directions), "bilingual_bridge"
     no_penalty = dataclasses.replace(recipe, model={**recipe.model, "penalty_weight": 0.0})
     results = {
-        "with": bilingual_scores(recipe, name, chosen, size, runs / name),
-        "without": bilingual_scores(no_penalty, name, chosen, size, runs / f"{name}_no_penalty"),
+        "with": bilingual_scores(recipe, budget, name, chosen, size, runs / name),
+        "without": bilingual_scores(no_penalty, budget, name, chosen, size, runs / f"{name}_no_penalty"),
     }
     path = runs / f"table3_{size}.json"
     write_json(path, results)
     papers = {"with": PAPER["table1"][name], **PAPER["table3"]}
     tables = [directions_text(f"{half} penalty", results[half], papers[half]) for half in results]
-    show_markdown("\n\n".join([beside_the_paper(recipe), *tables]), path)
+    budgets = budget_table(row for rows in results.values() for row in rows.values())
+    show_markdown("\n\n".join([beside_the_paper(recipe), budgets, *tables]), path)
 
 
-def whole_recipe(size: str, seed: int, overrides: list[str] | None, fixed: tuple[str, ...] = FIXED) -> Recipe:
+def whole_recipe(
+    size: str,
+    seed: int,
+    overrides: list[str] | None,
+    budget: str = "direction",
+    fixed: tuple[str, ...] = FIXED,
+) -> Recipe:
     """Return the recipe of the many-to-many model with monolingual pairs."""
     name = f"attention_bridge_m2m{'' if size == 'base' else '_' + size}"
-    recipe = table_recipe(name, overrides or [], fixed)
-    return dataclasses.replace(recipe, seed=seed)
+    given = MODEL_BUDGET if budget == "model" else {}
+    recipe = table_recipe(name, overrides or [], (*fixed, *given))
+    return dataclasses.replace(recipe, seed=seed, **given)
+
+
+def part_of(recipe: Recipe, budget: str, **changes) -> Recipe:
+    """Return the whole model's recipe with changes; with the budget `"direction"`, with its share of batches.
+
+    A recipe without `batches_per_epoch` needs no share: an epoch is one pass over the text of its directions.
+    """
+    part = dataclasses.replace(recipe, **changes)
+    if budget == "model":
+        return part
+    directions, of_all = len(recipe_directions(part)), len(recipe_directions(recipe))
+    batches = math.ceil(recipe.batches_per_epoch * directions / of_all)
+    return dataclasses.replace(part, batches_per_epoch=batches)
 
 
 def chosen_directions(directions: str) -> list[str]:
@@ -244,19 +299,22 @@ def chosen_directions(directions: str) -> list[str]:
     return directions.split(",")
 
 
-def bilingual_scores(recipe: Recipe, name: str, directions: list[str], size: str, folder: Path) -> dict:
+def bilingual_scores(
+    recipe: Recipe, budget: str, name: str, directions: list[str], size: str, folder: Path
+) -> dict[str, dict]:
     """Return the scores of a bilingual model for each direction; its run is `FOLDER_DIRECTION_SIZE`."""
     scores = {}
     for direction in directions:
         run = folder.with_name(f"{folder.name}_{direction}_{size}")
-        scores |= scores_of(bilingual(recipe, name, direction, size), run)
+        scores |= scores_of(bilingual(recipe, budget, name, direction, size), run)
     return scores
 
 
-def bilingual(recipe: Recipe, name: str, direction: str, size: str) -> Recipe:
+def bilingual(recipe: Recipe, budget: str, name: str, direction: str, size: str) -> Recipe:
     """Return the recipe of a model of one direction, with or without the bridge."""
-    return dataclasses.replace(
+    return part_of(
         recipe,
+        budget,
         preset="attention_bridge_bilingual" + ("" if size == "base" else "_" + size),
         languages=direction.split("-"),
         directions=[direction],
@@ -265,7 +323,10 @@ def bilingual(recipe: Recipe, name: str, direction: str, size: str) -> Recipe:
 
 
 def scores_of(recipe: Recipe, folder: Path) -> dict[str, dict]:
-    """Train and score a run in its directions, by default all between its languages; or read its scores."""
+    """Train and score a run in its directions, by default all between its languages; or read its scores.
+
+    Each direction's row also has the run's `"budget"`.
+    """
 
     def score(translator, path: Path):
         seen = recipe_directions(recipe)
@@ -274,15 +335,62 @@ def scores_of(recipe: Recipe, folder: Path) -> dict[str, dict]:
         scores = evaluate_directions(translator, corpus, SPLIT, scored, truncate=recipe.truncate)
         write_directions(scores, path, set(scored) - set(seen), recipe=dataclasses.asdict(recipe))
 
-    return {f"{row['source']}-{row['target']}": row for row in scored_once(recipe, folder, score)}
+    rows = scored_once(recipe, folder, score)
+    path = folder / "scores.json"
+    if "budget" not in results_in(path):
+        add_results(path, budget=budget_of(recipe, folder))
+    budget = {"run": folder.name, **results_in(path)["budget"]}
+    return {f"{row['source']}-{row['target']}": {**row, "budget": budget} for row in rows}
+
+
+def budget_of(recipe: Recipe, folder: Path) -> dict[str, float]:
+    """Return how long a finished run was trained.
+
+    Returns:
+        updates: weight updates of the model.
+        updates_a_direction: the same, divided by the number of directions.
+        passes: passes over the text of all directions.
+        final_rate: the learning rate of the last epoch.
+    """
+    with open(folder / "history.csv", newline="") as file:
+        epochs = list(csv.DictReader(file))
+    one_pass = dataclasses.replace(recipe, batches_per_epoch=0)
+    batches = len(SeveralDirections(one_pass, recipe_corpus(recipe)).batches(load(folder)))
+    epoch = recipe.batches_per_epoch or batches
+    updates = planned_steps(dataclasses.replace(recipe, epochs=len(epochs)), epoch)
+    return {
+        "updates": updates,
+        "updates_a_direction": updates / len(recipe_directions(recipe)),
+        "passes": updates * recipe.accumulate / batches,
+        "final_rate": float(epochs[-1]["learning_rate"]),
+    }
+
+
+def budget_table(rows: Iterable[dict]) -> str:
+    """Return a Markdown table of the budgets in directions' rows, each run once, and of the paper's."""
+    budgets = {row["budget"]["run"]: row["budget"] for row in rows}
+    cells = [
+        (
+            run,
+            f"{budget['updates']:,}",
+            f"{budget['updates_a_direction']:,.0f}",
+            f"{budget['passes']:.1f}",
+            f"{budget['final_rate']:.3g}",
+        )
+        for run, budget in budgets.items()
+    ]
+    papers = PAPER["budget"]
+    cells.append(("paper, each model", f"{papers['updates']:,}", "", "", f"{papers['final_rate']:.3g}"))
+    return markdown_table(("run", "updates", "updates a direction", "passes", "final rate"), cells)
 
 
 def beside_the_paper(recipe: Recipe) -> str:
     """Return a line about the paper's numbers and the differences between its system and the recipe's."""
     preset = TINY if recipe.preset.endswith("_tiny") else BASE
     ours = {**dataclasses.asdict(recipe), **preset, **recipe.model}
-    differ = [f"{key} {ours[key]} ({value})" for key, value in PAPER["system"].items() if ours[key] != value]
-    differences = ", ".join(differ) or "nothing that the paper states"
+    papers = {**PAPER["system"], **PAPER["toolkit"]}
+    differ = [f"{key} {ours[key]} ({value})" for key, value in papers.items() if ours[key] != value]
+    differences = ", ".join(differ) or "nothing that the paper or its toolkit states"
     return f"The paper's numbers are in brackets or extra columns. Systems differ in: {differences}."
 
 
@@ -353,9 +461,8 @@ class SentEval:
         return [TaskScores(task, known[task]) for task in senteval_tasks()]
 
     def of_bridge(self, name: str, recipe: Recipe) -> dict[str, list[TaskScores]]:
-        """Train a translator and score both of its embeddings: M flattened, and the mean of M's rows."""
+        """Score both embeddings of a trained translator: M flattened, and the mean of M's rows."""
         folder = self.runs / f"{name}_{self.size}"
-        scores_of(recipe, folder)
         return {
             f"{name}, {pooling}": self.scores(
                 f"{name}, {pooling}", recipe, partial(bridge_embed, folder, pooling)
