@@ -82,7 +82,12 @@ def _dense(gradient):
 
 @keras.saving.register_keras_serializable("kzoo")
 class Adam(WholeGradients, keras.optimizers.Adam):
-    """`keras.optimizers.Adam`, the same on all backends; with `global_clipnorm`, on any number of devices."""
+    """`keras.optimizers.Adam`, the same on all backends; with `global_clipnorm`, on any number of devices.
+
+    Keras adds ε before it corrects v, as Kingma and Ba do at the end of their Section 2; PyTorch after it, as
+    their Algorithm 1 does. So ε is PyTorch's ε / √(1 − β₂^t): with β₂ = 0.999, 32 times as large at the first
+    step, 1.3 times at the 1,000th.
+    """
 
     # In the fused graph, TensorFlow runs `assign_add` as an operation of its own. Assigning the sum lets XLA
     # fuse the addition with what comes before: a bfloat16 step of Transformer base took 0.96 of the time.

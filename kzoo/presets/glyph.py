@@ -124,7 +124,7 @@ def draw_glyphs(backbone: keras.Model, tokenizer: Tokenizer | None, font: str | 
 
 
 def compile_translator(translator: keras.Model):
-    """Compile with Adam at 1e-3, the rate of the paper's first four epochs, and PyTorch's ε.
+    """Compile with Adam at 1e-3, the rate of the paper's first four epochs, and ε 1e-8.
 
     A recipe with `halve_after = 4` halves the rate for each later epoch.
     """

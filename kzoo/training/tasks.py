@@ -295,7 +295,7 @@ def make_optimizer(recipe: Recipe, width: int) -> keras.optimizers.Optimizer:
         rate = NoamSchedule(width, recipe.warmup_steps, recipe.rate_factor, recipe.accumulate)
         return Adam(rate, beta_1=0.9, beta_2=recipe.beta_2, epsilon=1e-9, **shared)
     if recipe.optimizer == "adam":
-        # ε of Kingma and Ba 2014, Algorithm 1, and of PyTorch; Keras's default is 1e-7.
+        # PyTorch's ε, which Keras adds at another place (`Adam`); Keras's default is 1e-7.
         return Adam(recipe.rate, epsilon=1e-8, **shared)
     return SGD(recipe.rate, **shared)
 

@@ -57,6 +57,21 @@ def test_adam_is_the_papers_algorithm(random):
         np.testing.assert_allclose(np.asarray(variable), weight, rtol=1e-5, atol=1e-6)
 
 
+def test_adam_is_pytorch_s_with_a_larger_epsilon_at_first(random):
+    """Kingma and Ba 2015, Algorithm 1, which corrects v before it adds ε; at gradients of the size of ε."""
+    weight, m, v, sizes = random.normal(size=5), 0, 0, []
+    optimizer, variable = Adam(0.1, epsilon=1e-8), keras.Variable(weight)
+    for t in range(1, 5):
+        g = 1e-7 * random.uniform(0.5, 2, size=5)
+        optimizer.apply([keras.ops.convert_to_tensor(g, "float32")], [variable])
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
+        sizes.append(1 / np.sqrt(1 - 0.999**t))
+        corrected = m / (1 - 0.9**t), v / (1 - 0.999**t)
+        weight = weight - 0.1 * corrected[0] / (np.sqrt(corrected[1]) + 1e-8 * sizes[-1])
+        np.testing.assert_allclose(np.asarray(variable), weight, rtol=1e-5, atol=1e-6)
+    assert sizes[0] == pytest.approx(32, abs=0.5)
+
+
 @pytest.mark.parametrize(
     ("optimizer", "step"),
     [
