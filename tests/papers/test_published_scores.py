@@ -27,6 +27,17 @@ def test_pope():
             check(POPE, "Small size, tuned for small data", 0, split, column, ours)
             again = [read(POPE, "scores/pope_small_repeat.json", "scores", split, metric)]
             check(POPE, "Small size, tuned for small data", 1, split, column, again)
+    for column in ("BLEU", "BLEU, lowercased"):
+        ours = [
+            read(POPE, f"scores/{file}.json", "scores", "all", METRICS[column])
+            for file in ("pope_small", "pope_small_repeat")
+        ]
+        ours.append(read(POPE_CARD, "scores.json", "scores", "all", METRICS[column]))
+        for name in ("pope", "pope, float32"):
+            ours += [
+                read(POPE, "scores/small.json", name, run, "scores", "all", METRICS[column]) for run in (0, 1)
+            ]
+        check(POPE, "Small size, tuned for small data", 0, "all; seven runs", column, ours)
 
 
 def test_attention_bridge():
