@@ -87,7 +87,7 @@ def first_high_dimension(encodings: np.ndarray, threshold: float) -> int:
 
     It is the smallest i for which the mean |correlation| of all pairs of positions, over the features
     i … D - 1, is at least `threshold`. The paper separates low and high dimensions by such a threshold
-    (Eq. 6).
+    (Eq. 6), whose value we do not know.
 
     Args:
         encodings: `(L, D)`.
