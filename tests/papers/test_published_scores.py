@@ -59,6 +59,24 @@ def test_attention_bridge():
             ours = [read(BRIDGE, f"scores/{name}.json", "scores", pair, "bleu_lowercased") for name in names]
             heading, theirs = "The settings at equal updates (Table 1)", paper[names[0]][pair]
             check(BRIDGE, heading, 2, f"{source} → {target}", model, ours, theirs)
+    equal, left_out = "The settings at equal updates (Table 1)", "A pair left out (Figure 1)"
+    for row, name in {"no bridge": "bilingual", "bridge": "bilingual_bridge"}.items():
+        for pair in ("en-de", "de-en"):
+            runs = [read(BRIDGE, "scores/bilingual.json", f"{name}_{pair}, seed {n}") for n in (1, 2)]
+            said = (
+                ", ".join(f"{run['bleu_lowercased']:.1f}" for run in runs)
+                + f" ({paper[name][pair] + 1e-9:.1f})"
+            )
+            [cells] = [
+                row_ for row_ in table_of(BRIDGE, equal, 1) if row_[0] == f"bilingual, {row}, two seeds"
+            ]
+            assert cells[2 + (pair == "de-en")] == said
+    for pair in ("de-fr", "fr-de"):
+        column = pair.replace("-", " → ")
+        score = read(BRIDGE, "scores/without_de_fr.json", "scores", pair, "bleu_lowercased")
+        check(BRIDGE, left_out, 0, "M-2-M + mono without German ↔ French", column, [score])
+        score = read(BRIDGE, "scores/bilingual.json", f"bilingual_{pair}, seed 1", "bleu_lowercased")
+        check(BRIDGE, left_out, 0, "bilingual, no bridge", column, [score], paper["bilingual"][pair])
 
 
 def test_glyph():
@@ -73,6 +91,47 @@ def test_glyph():
     card = read(GLYPH_CARD, "scores.json", "scores", "test")
     for column, metric in METRICS.items():
         check(GLYPH_CARD, "Scores", 0, "this model", column, [card[metric]])
+
+
+def test_other_glyph_encoders():
+    heading, seed_1 = "The other encoders of Table 4", "scores/seed_1.json"
+    for name, default in {"cnn_fc_relu": "1,024", "cnn_softmax_fc": "4,096"}.items():
+        for features in ("F = 256", "512", "1,024", "2,048", "4,096"):
+            number = features.removeprefix("F = ")
+            key = name if number == default else f"{name}:{number.replace(',', '')}"
+            if key in read(GLYPH, seed_1):
+                check(GLYPH, heading, 0, name, features, [read(GLYPH, seed_1, key, "test", "bleu")])
+    for name in ("EMB", "cnn_relu", "fc_1"):
+        check(GLYPH, heading, 1, name, "test", [read(GLYPH, seed_1, name, "test", "bleu")])
+
+
+def test_glyph_taggers():
+    said, tests = {}, ("simplified", "traditional")
+    for number, file in enumerate(("tagging", "tagging_2")):
+        taggers = {}
+        for name, row in read(GLYPH, f"scores/{file}.json").items():
+            taggers.setdefault(tuple(name.split(", ")[:2]), []).append(row)
+        for name, rows in taggers.items():
+            for place, test in enumerate(tests):
+                f1 = [row[test]["f1"] for row in rows]
+                runs = f" ({', '.join(f'{value:.1f}' for value in f1)})" if len(f1) > 1 else ""
+                said.setdefault(name, ["fails"] * 4)[2 * place + number] = f"{fmean(f1):.1f}{runs}"
+    rows = table_of(GLYPH, "Tagging (Table 6)", 0)[2:]
+    assert {tuple(row[:2]): row[2:6] for row in rows} == said
+
+
+def test_word_similarity():
+    files = [read(GLYPH, f"scores/{name}.json") for name in ("word_similarity", "word_similarity_2")]
+    said = {}
+    for name in files[0]:
+        words, encoder = name.split(", ")
+        for column in ("seen", "unseen_without", "unseen_with"):
+            both = [file[name][column] for file in files]
+            cell = f"{both[0]['spearman']:.1f}, {both[1]['spearman']:.1f} ({both[0]['pairs']})"
+            n_a = encoder == "EMB" and column == "unseen_with"
+            said.setdefault((words, encoder), []).append("n/a" if n_a else cell)
+    rows = table_of(GLYPH, "Word similarity (Table 7)", 0)[2:]
+    assert {tuple(row[:2]): row[2:5] for row in rows} == said
 
 
 def test_image_text():
@@ -105,12 +164,19 @@ def read(page, file, *keys):
 
 
 def check(page, heading, place, row, column, ours, paper=None):
-    """Compare a cell with our mean ± deviation and the paper's number. Place 0: the heading's first table."""
-    section = page.read_text("utf-8").replace("*", "").split(f"# {heading}\n")[1].split("\n##")[0]
-    table = [part for part in section.split("\n\n") if part.startswith("|")][place].splitlines()
-    [cells] = [line.split(" |") for line in table if line.startswith(f"| {row} |")]
-    cell = cells[table[0].split(" |").index(f" {column}")].strip()
+    """Compare a cell with our mean ± deviation and the paper's number. `row` is its first cells."""
+    head, _, *rows = table_of(page, heading, place)
+    first = row.split(" | ")
+    [cells] = [cells for cells in rows if cells[: len(first)] == first]
+    cell = cells[head.index(column)]
     digits = len(cell.split()[0].partition(".")[2])
     said = f"{fmean(ours):.{digits}f}" + (f" ± {stdev(ours):.{digits}f}" if len(ours) > 1 else "")
     said += f" ({paper + 1e-9:.{digits}f})" if paper else ""  # halves rounded up
     assert cell == said, f"{page}, {heading}: {row}, {column}"
+
+
+def table_of(page, heading, place):
+    """Return the rows of a heading's table as lists of cells, without asterisks. Place 0: its first table."""
+    section = page.read_text("utf-8").replace("*", "").split(f"# {heading}\n")[1].split("\n##")[0]
+    table = [part for part in section.split("\n\n") if part.startswith("|")][place].splitlines()
+    return [[cell.strip() for cell in line.removeprefix("|").split(" |")[:-1]] for line in table]
