@@ -1,5 +1,6 @@
 """The main tables of the results pages and of the presets' cards say what the score files say."""
 
+import csv
 import json
 import tomllib
 from pathlib import Path
@@ -7,6 +8,7 @@ from statistics import fmean, stdev
 
 BRIDGE, GLYPH, IMAGE, POPE = sorted(Path(__file__).parents[2].glob("training/*/RESULTS.md"))
 BRIDGE_CARD, GLYPH_CARD, IMAGE_CARD, POPE_CARD = sorted(Path(__file__).parents[2].glob("presets/*/README.md"))
+POPE_TINY = ("pope_tiny", "sine_tiny", "rope_tiny")
 METRICS = {"BLEU": "bleu", "BLEU, lowercased": "bleu_lowercased", "chrF2": "chrf2", "TER": "ter"}
 
 
@@ -27,6 +29,11 @@ def test_pope():
             check(POPE, "Small size, tuned for small data", 0, split, column, ours)
             again = [read(POPE, "scores/pope_small_repeat.json", "scores", split, metric)]
             check(POPE, "Small size, tuned for small data", 1, split, column, again)
+    curves = {name: [name.removesuffix("_tiny"), name.replace("tiny", "again")] for name in POPE_TINY}
+    for row, names in {**curves, **rows}.items():
+        if "base" not in row:
+            ours = [validation_bleu(POPE, f"curves/{name}.csv", epoch=10) for name in names]
+            check(POPE, "BLEU by position encoding (Table 1)", 0, row, "validation", ours)
     for column in ("BLEU", "BLEU, lowercased"):
         ours = [
             read(POPE, f"scores/{file}.json", "scores", "all", METRICS[column])
@@ -161,6 +168,13 @@ def read(page, file, *keys):
             found = {f"{s['source']}-{s['target']}" if "source" in s else s["split"]: s for s in found}
         found = found[key]
     return found
+
+
+def validation_bleu(page, file, epoch):
+    """Return the validation BLEU of an epoch in a page's history."""
+    with open(page.parent / file, newline="") as history:
+        [bleu] = [float(row["val_bleu"]) for row in csv.DictReader(history) if row["epoch"] == str(epoch)]
+    return bleu
 
 
 def check(page, heading, place, row, column, ours, paper=None):
