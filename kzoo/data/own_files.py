@@ -6,12 +6,13 @@ import hashlib
 import itertools
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from kzoo.data.corpora import Corpus
+from kzoo.data.downloaded_corpora import LARGEST
 from kzoo.data.text_files import Text, check_aligned, not_aligned, plain_lines, stream_lines, unpacked_name
 from kzoo.errors import UserError
 
@@ -245,22 +246,23 @@ def _separator(path: Path, sample: list[str], least: int, exact: bool) -> str:
 def split_rows(sides: Sequence[Sequence[str]], parts: Mapping[str, int | float]) -> dict[str, np.ndarray]:
     """Return the numbers of the rows of each split: no sentence of any side is in two splits.
 
-    Rows that share a sentence, directly or through other rows, form a group, which stays in one split. In an
-    order by digests of their sentences, groups fill the held-out splits as far as they fit, `val` from the
-    start and others from the end; the rest is `train`. So adding a few rows, or resizing another split,
-    hardly changes a split's rows.
+    Rows that share a sentence, directly or through other rows, form a group, which stays in one split. Groups
+    of up to `LARGEST` rows have places in an order that depends on their sentences but not on their sizes.
+    They fill the held-out splits as far as they fit, `val` from the start and others from the end; the rest
+    is `train`. So adding a few rows, or resizing another split, hardly changes a split's rows.
 
     Args:
         sides: each language's sentences, aligned.
         parts: for each held-out split, the number of its rows or, below 1, their share.
 
     Raises:
-        UserError: the groups are too large to fill a split, or no row is left to train on.
+        UserError: too few rows are in groups that can be held out, or no row is left to train on.
     """
     count = len(sides[0])
     group, groups = _groups(sides)
     sizes, split_of = np.bincount(group, minlength=groups), np.zeros(groups, int)  # 0: train
-    order = np.argsort(_digests(sides, group, groups), kind="stable")
+    order = np.argsort(_places(sides, group, groups), kind="stable")
+    order = order[sizes[order] <= LARGEST]
     names = ["train", *parts]
     for number, (name, part) in enumerate(parts.items(), 1):
         wanted = part if part >= 1 else round(part * count)
@@ -279,8 +281,9 @@ def split_rows(sides: Sequence[Sequence[str]], parts: Mapping[str, int | float])
             )
         if room:
             raise UserError(
-                f"{name}: {wanted:,} of {count:,} rows cannot be held out, at most {wanted - room:,} can, "
-                "because rows that share a sentence stay together: use a smaller number, or give files"
+                f"{name}: {wanted:,} of {count:,} rows cannot be held out, at most {wanted - room:,} can: "
+                f"rows that share a sentence stay together, in train if they are more than {LARGEST}; "
+                "use a smaller number, remove repeated sentences, or give files"
             )
     return {name: np.flatnonzero(split_of[group] == number) for number, name in enumerate(names)}
 
@@ -300,10 +303,19 @@ def _groups(sides: Sequence[Sequence[str]]) -> tuple[np.ndarray, int]:
     return group, groups
 
 
-def _digests(sides: Sequence[Sequence[str]], group: np.ndarray, groups: int) -> np.ndarray:
-    """Return a number for each group that depends on its sentences alone: the least of their digests."""
-    found = np.full(groups, np.iinfo("uint64").max)
+def _places(sides: Sequence[Sequence[str]], group: np.ndarray, groups: int) -> np.ndarray:
+    """Return a number for each group that depends on its sentences alone. Empty sentences count as different.
+
+    It is a digest of the least of their digests. The least hardly changes when sentences are added, but the
+    more there are, the lower it is: large groups would come first.
+    """
+    least = np.full(groups, np.iinfo("uint64").max)
     for side in sides:
-        digests = [hashlib.sha256(text.strip().encode()).digest()[:8] for text in side]
-        np.minimum.at(found, group, np.frombuffer(b"".join(digests), ">u8"))
-    return found
+        texts = (text.strip() or str(row) for row, text in enumerate(side))
+        np.minimum.at(least, group, _digests(map(str.encode, texts)))
+    return _digests(number.to_bytes(8) for number in least.tolist())
+
+
+def _digests(texts: Iterable[bytes]) -> np.ndarray:
+    """Return a number for each text: the first eight bytes of its SHA-256."""
+    return np.frombuffer(b"".join(hashlib.sha256(text).digest()[:8] for text in texts), ">u8")

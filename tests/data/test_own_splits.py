@@ -42,6 +42,36 @@ def test_further_rows_and_sizes_hardly_change_what_is_held_out(random):
     assert set(swapped["test"]) == split(1100, val=50, test=50)["test"]
 
 
+def test_what_is_held_out_is_like_the_text_but_for_large_groups(random):
+    """A validation set was once half two groups, each of one sentence's variants."""
+    kinds, shares = [1, 2, 3, 8, 60], [0.5, 0.2, 0.15, 0.1, 0.05]
+    sizes = random.choice(kinds, 2000, p=shares)
+    rows = random.permutation(  # each shares one side with the next of its group
+        [
+            (f"en {group} {n // 2}", f"de {group} {(n + 1) // 2}")
+            for group, size in enumerate(sizes)
+            for n in range(size)
+        ]
+    )
+    found = split_rows(rows.T.tolist(), {"val": 500, "test": 500})
+    for split in ("val", "test"):
+        assert len(found[split]) == 500
+        held_out = {int(rows[row][0].split()[1]) for row in found[split]}
+        assert sum(sizes[group] for group in held_out) == 500  # whole groups
+        counts = [sum(sizes[group] == kind for group in held_out) for kind in kinds]
+        assert counts[3:] == [0, 0]
+        chances = np.array(shares[:3]) / sum(shares[:3])
+        expected = len(held_out) * chances
+        assert (abs(counts[:3] - expected) < 3 * np.sqrt(expected * (1 - chances))).all(), counts
+
+
+def test_large_groups_are_not_held_out():
+    sides = [["a"] * 4 + ["b", "c"], list("uvwxyz")]
+    assert sorted(split_rows(sides, {"val": 2})["val"]) == [4, 5]
+    message = message_of(split_rows, sides, {"val": 3})
+    assert "3 of 6 rows cannot be held out, at most 2 can" in message
+
+
 def test_rows_that_all_hang_together_cannot_be_split():
     sides = [["a", "a", "b", "c"], ["x", "y", "y", "z"]]
     assert sorted(split_rows(sides, {"test": 1})["test"]) == [3]
