@@ -5,13 +5,13 @@ import itertools
 import os
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
 from message_of import message_of
 
 from kzoo.training import Recipe, train
 from kzoo.training.run_folder import one_process
+from kzoo.training.tasks import Task
 
 MODULE = sys.modules["kzoo.training.run"]
 RECIPE = Recipe(preset="pope_tiny", corpus="none", source="en", target="de")
@@ -29,12 +29,14 @@ class Reached(Exception):
     """The run has claimed its folder and would learn from the corpus now."""
 
 
-@pytest.fixture(autouse=True)
-def no_corpus(monkeypatch):
-    def begin(folder):
+class BegunTask(Task):
+    def begin(self, folder):
         raise Reached
 
-    monkeypatch.setattr(MODULE, "OneDirection", lambda *_: SimpleNamespace(begin=begin))
+
+@pytest.fixture(autouse=True)
+def no_corpus(monkeypatch):
+    monkeypatch.setattr(MODULE, "OneDirection", BegunTask)
     monkeypatch.setattr(MODULE, "recipe_corpus", lambda _: None)
 
 

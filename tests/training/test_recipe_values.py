@@ -12,8 +12,8 @@ from kzoo.data import Batches, open_corpus
 from kzoo.errors import UserError
 from kzoo.models import Adam
 from kzoo.training import Recipe, train
-from kzoo.training.corpus import own_corpus, recipe_corpus
-from kzoo.training.tasks import OneDirection
+from kzoo.training.corpus import own_corpus
+from kzoo.training.tasks import OneDirection, Task
 
 MODULE = sys.modules["kzoo.training.run"]
 RECIPE = Recipe(
@@ -59,27 +59,34 @@ class Reached(Exception):
     """Training would begin now."""
 
 
+class ShortTask(Task):
+    """A task with a model of nothing and a few batches."""
+
+    validation = ()
+
+    def begin(self, folder):
+        pass
+
+    def build(self, folder):
+        model = keras.Sequential()
+        model.compile("sgd")
+        return model
+
+    def batches(self, model):
+        return Batches([[5, 6]] * 9, [[7]] * 9, tokens=9, num_shapes=1)
+
+    def score(self, model):
+        return keras.callbacks.Callback()
+
+
 def test_callbacks_and_checkpoints(tmp_path, monkeypatch):
-    batches = Batches([[5, 6]] * 9, [[7]] * 9, tokens=9, num_shapes=1)
-    model = keras.Sequential()
-    model.compile("sgd")
-    task = SimpleNamespace(
-        corpus=None,
-        validation=(),
-        unknown={},
-        images={},
-        begin=lambda folder: None,
-        build=lambda folder: model,
-        batches=lambda model: batches,
-        score=lambda model: keras.callbacks.Callback(),
-    )
     found = {}
 
     def fit(epoch, batch, model, batches, epochs, callbacks, verbose):
         found.update({type(callback).__name__: callback for callback in callbacks})
         raise Reached
 
-    monkeypatch.setattr(MODULE, "OneDirection", lambda *_: task)
+    monkeypatch.setattr(MODULE, "OneDirection", ShortTask)
     monkeypatch.setattr(MODULE, "recipe_corpus", lambda _: None)
     monkeypatch.setattr(MODULE, "fit_from", fit)
     with pytest.raises(Reached):
@@ -94,23 +101,12 @@ def test_a_run_records_the_rows_that_it_holds_out(tmp_path, monkeypatch):
     table = tmp_path / "pairs.tsv"
     table.write_text("".join(f"sentence {n}\tein Satz {n}\n" for n in range(50)))
     recipe = replace(RECIPE, corpus="files", train=[str(table)], val=5, test=5)
-    model = keras.Sequential()
-    model.compile("sgd")
 
-    def score(model):
+    def score(task, model):
         raise Reached
 
-    task = SimpleNamespace(
-        corpus=recipe_corpus(recipe),
-        validation=(),
-        unknown={},
-        images={},
-        begin=lambda folder: None,
-        build=lambda folder: model,
-        batches=lambda model: Batches([[5, 6]] * 9, [[7]] * 9, tokens=9, num_shapes=1),
-        score=score,
-    )
-    monkeypatch.setattr(MODULE, "OneDirection", lambda *_: task)
+    monkeypatch.setattr(ShortTask, "score", score)
+    monkeypatch.setattr(MODULE, "OneDirection", ShortTask)
     with pytest.raises(Reached):
         train(recipe, tmp_path / "run", strategy="one")
     assert own_corpus(tmp_path / "run" / "preset", []).sentences("test", "en")
@@ -120,12 +116,13 @@ def test_a_run_records_the_rows_that_it_holds_out(tmp_path, monkeypatch):
 
 
 def test_the_seed_fixes_what_the_model_begins_with(tmp_path, monkeypatch):
-    def build(folder):
+    def build(task, folder):
         drawn.append(random.random())
         raise Reached
 
-    drawn, task = [], SimpleNamespace(begin=lambda folder: None, build=build)
-    monkeypatch.setattr(MODULE, "OneDirection", lambda *_: task)
+    drawn = []
+    monkeypatch.setattr(ShortTask, "build", build)
+    monkeypatch.setattr(MODULE, "OneDirection", ShortTask)
     monkeypatch.setattr(MODULE, "recipe_corpus", lambda _: None)
     for seed in (7, 8):
         with pytest.raises(Reached):
