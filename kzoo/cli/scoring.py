@@ -1,9 +1,10 @@
 """`kzoo evaluate`, a preset's scores; `kzoo report`, two presets compared on a page."""
 
 import sys
+import warnings
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -12,6 +13,9 @@ from kzoo.cli.console import chosen_search, open_translator, progress_bar
 from kzoo.cli.pictures import picture_files, shown_picture
 from kzoo.errors import UserError
 from kzoo.files import check_writable
+
+if TYPE_CHECKING:
+    from kzoo.data import Corpus
 
 app = typer.Typer()
 
@@ -75,6 +79,8 @@ def evaluate(
 
     if translator.multilingual and not (source or target or files):
         name, directions, unseen = directions_to_score(folder, data, splits, translator.languages)
+        if trained := told_trained_rows(preset, folder, data, [name], directions):
+            about["trained_rows"] = trained
         total = sum(len(data.sentences(name, code)) for code, _ in directions)
         with progress_bar("translating", total) as advance:
             scores = evaluate_directions(
@@ -92,6 +98,8 @@ def evaluate(
         data = data.with_images(images)
     splits = splits or splits_to_score(data, source, target)
     counts = {name: len(data.sentences(name, source)) for name in splits}
+    if trained := told_trained_rows(preset, folder, data, splits, [(source, target)]):
+        about["trained_rows"] = trained
     seen = None
     if translator.image_shape:  # of all splits, before translating: any of them may lack images
         about["shown"] = shown
@@ -168,6 +176,10 @@ def report(
     source, target = directions.pop()
     data = languages_known(data, files, (source, target))
     sources, references = data.pairs(split, source, target)
+    trained = [
+        told_trained_rows(name, folder, data, [split], [(source, target)]).get(split, 0)
+        for name, folder in zip(names, folders, strict=True)
+    ]
     drawn = data.images(split) if data.read_images else None
     if isinstance(drawn, FeatureFile):  # features cannot be shown
         drawn = None
@@ -193,7 +205,25 @@ def report(
     more = data.more_references(split, target)
     compared = compare_bleu(list(zip(names, translations, strict=True)), references, target, more)
     title = f"{names[0]} and {names[1]} on {where}"
-    write_report(path, title, names, chosen, drawn, compared, (source, target), len(sources))
+    write_report(path, title, names, chosen, drawn, compared, (source, target), len(sources), trained)
     print(comparison_table(*compared))
     for name, search in zip(names, searches, strict=True):
         print(f"{name}: {search}")
+
+
+def told_trained_rows(
+    preset: str, folder: Path, data: "Corpus", splits: list[str], directions: list[tuple[str, str]]
+) -> dict[str, int]:
+    """Return how many rows of each split a preset was trained on, where known, and warn if there are some."""
+    from kzoo.training.trained_rows import count_trained_rows
+
+    counts = {split: count_trained_rows(folder, data, split, directions) for split in splits}
+    for split, count in counts.items():
+        if count:
+            rows = len(data.sentences(split, directions[0][0]))
+            warnings.warn(
+                f"{preset} was trained on {count:,} of the {rows:,} rows of {split}: "
+                "its score is higher than on new text",
+                stacklevel=2,
+            )
+    return {split: count for split, count in counts.items() if count is not None}

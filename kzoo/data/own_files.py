@@ -19,6 +19,7 @@ from kzoo.errors import UserError
 Paths = str | Path | Sequence[str | Path]
 Columns = Sequence[int] | Sequence[str]  # numbers from 1, or names in a first line
 SEPARATORS = ",;\t"  # of CSV: spreadsheets write semicolons in locales with decimal commas
+DIGEST = "<u8"  # type of a text's number
 SAMPLE = 100  # lines from which the separator is inferred
 NAME_IT = "name it .tsv and give it alone, or give a column of it"
 TITLES = {
@@ -312,10 +313,10 @@ def _places(sides: Sequence[Sequence[str]], group: np.ndarray, groups: int) -> n
     least = np.full(groups, np.iinfo("uint64").max)
     for side in sides:
         texts = (text.strip() or str(row) for row, text in enumerate(side))
-        np.minimum.at(least, group, _digests(map(str.encode, texts)))
-    return _digests(number.to_bytes(8) for number in least.tolist())
+        np.minimum.at(least, group, digests(map(str.encode, texts)))
+    return digests(number.to_bytes(8) for number in least.tolist())
 
 
-def _digests(texts: Iterable[bytes]) -> np.ndarray:
+def digests(texts: Iterable[bytes]) -> np.ndarray:
     """Return a number for each text: the first eight bytes of its SHA-256."""
-    return np.frombuffer(b"".join(hashlib.sha256(text).digest()[:8] for text in texts), ">u8")
+    return np.frombuffer(b"".join(hashlib.sha256(text).digest()[:8] for text in texts), DIGEST)

@@ -28,7 +28,7 @@ from kzoo.errors import UserError
 from kzoo.files import sha256, whole_file
 from kzoo.text.vocabulary import END, UnknownCharacters, unknown_characters
 
-INDEX, FORMAT = "index.json", 1
+INDEX, FORMAT = "index.json", 2
 READER = "readahead_buffer_size:0,max_parallelism:0"  # for random access
 PAIRS = 100_000  # per shard
 BLOCK = 10_000  # pairs that a process tokenizes at a time

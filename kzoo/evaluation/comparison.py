@@ -198,6 +198,7 @@ def write_report(
     compared: tuple[list[ComparedBleu], str],
     languages: tuple[str, str],
     sentences: int,
+    trained: tuple[int, int] = (0, 0),
 ):
     """Write the page, a single self-contained HTML file.
 
@@ -211,11 +212,18 @@ def write_report(
         languages: codes of the source and the target, shown on the page. Browsers use them to choose fonts
             and voices.
         sentences: int. Number of sentences that were translated.
+        trained: how many of them each model was trained on, as far as known.
 
     Raises:
         UserError: the file cannot be written.
     """
     rows = "".join(f"<tr><td>{'<td>'.join(map(html.escape, _cells(row)))}" for row in compared[0])
+    seen = [
+        f"{html.escape(name)} was trained on {count:,} of them. "
+        for name, count in zip(names, trained, strict=True)
+        if count
+    ]
+    shown = [f"Shown: {len(chosen):,} of them. "] * (sentences != len(chosen))
     page = PAGE.substitute(
         articles="\n".join(_article(case, names, images, *languages) for case in chosen),
         title=html.escape(title),
@@ -224,7 +232,7 @@ def write_report(
         rows=rows,
         bleu=html.escape(compared[1]),
         how_p=html.escape(HOW_P),
-        shown="" if sentences == len(chosen) else f"Shown: {len(chosen):,} of them. ",
+        shown="".join(seen + shown),
         chrf2=html.escape(str(CHRF2.get_signature())),  # after the articles: it needs a score
     )
     with whole_file(path) as file:

@@ -28,6 +28,7 @@ from kzoo.text.pieces import Subwords
 from kzoo.text.texts import character_tokens
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.recipe import Recipe, check_recipe
+from kzoo.training.trained_rows import ROWS, recorded
 from kzoo.training.vocabularies import learned_tokenizers, shard_settings
 
 SAMPLE = 200_000  # pairs to learn subwords from
@@ -71,7 +72,9 @@ def prepare(
     recipe = check_recipe(dataclasses.replace(recipe, shards=str(folder)))
     settings = shard_settings(recipe)
     check_installed()
-    check_replaceable(folder, INDEX, "*.array_record", "*.lengths.npy", "subwords.*.model", "characters.json")
+    check_replaceable(
+        folder, INDEX, "*.array_record", "*.lengths.npy", "subwords.*.model", "characters.json", ROWS
+    )
     read = training_pairs(recipe)
     with whole_folder(folder) as unfinished:
         with progress("reading", None) as advance:
@@ -84,7 +87,7 @@ def prepare(
         shards = max(1, round(count / pairs_per_shard))
         encoding = make_encoding(tokenizers, shards, recipe.seed)
         digest, processes = hashlib.sha256(), processes or usable_cores()
-        pairs = digested(read(), digest)
+        pairs = recorded(unfinished / ROWS, digested(read(), digest))
         rows, unknown = write_shards(unfinished, pairs, encoding, processes, progress, count)
         text = {
             "corpus": recipe.corpus,

@@ -41,8 +41,8 @@ def train(
 
     Writes to the run's folder: `recipe.json`; `subwords.*.model` and other files that the text needs, or the
     preset to fine-tune in `start/`; `held_out.json`, digests of your own validation and test text;
-    `language_model/`, `compiled.json`, `checkpoints/`, `history.csv` and `tensorboard/`; and finally
-    `preset/`.
+    `trained_rows.bin`, digests of the training text's rows; `language_model/`, `compiled.json`,
+    `checkpoints/`, `history.csv` and `tensorboard/`; and finally `preset/`.
 
     Args:
         recipe: what to train.
@@ -117,6 +117,8 @@ def train(
         if strategy.is_chief:
             record(folder, recipe)  # keys with `may_differ` may have changed
             record_held_out(folder, recipe, task.corpus)
+            if checkpoints.step == 0:
+                task.record_rows(folder)
         counted = CountedBatches(batches)
         report = RunReport(counted, checkpoints, began)
         if recipe.language_model_epochs and checkpoints.step == 0:

@@ -32,6 +32,7 @@ from kzoo.training.checkpoints import saved_in
 from kzoo.training.corpus import recipe_directions, text_languages
 from kzoo.training.recipe import Recipe, check_languages
 from kzoo.training.run_folder import START
+from kzoo.training.trained_rows import ROWS, copy_rows, record_rows, recorded_in
 from kzoo.training.validation import DirectionScores, TranslationScore
 from kzoo.training.vocabularies import learned_subwords, learned_tokenizers, shard_settings
 
@@ -40,13 +41,14 @@ class Task:
     """What a run trains, for a recipe of one direction or of several.
 
     Attributes:
+        sides: the training text, a list of sentences for each language; empty if it is read from shards.
         validation: sentences of the validation split. `build` removes those that the recipe drops.
         unknown: for each language, the characters of the training text that its vocabulary lacks.
         images: the images of `"train"` and `"validation"`, if the model reads images.
     """
 
     def __init__(self, recipe: Recipe, corpus: Corpus):
-        self.recipe, self.corpus, self.unknown, self.images = recipe, corpus, {}, {}
+        self.recipe, self.corpus, self.sides, self.unknown, self.images = recipe, corpus, ([], []), {}, {}
 
     def begin(self, folder: Path):
         """Write the vocabularies, or the preset to fine-tune, to the run's folder."""
@@ -54,6 +56,10 @@ class Task:
             self.learn(folder)
         else:
             copy_start(self.recipe, folder)
+
+    def record_rows(self, folder: Path):
+        """Write the digests of the training text's rows to the run's folder."""
+        record_rows(folder / ROWS, self.sides)
 
     def build(self, folder: Path) -> keras.Model:
         """Return the compiled translator of the run in `folder`."""
@@ -117,18 +123,25 @@ class OneDirection(Task):
     def __init__(self, recipe: Recipe, corpus: Corpus):
         super().__init__(recipe, corpus)
         if recipe.shards:
-            self.shards, self.pairs = Shards(recipe.shards), ([], [])
+            self.shards = Shards(recipe.shards)
             self.shards.require(**shard_settings(recipe))
             self.unknown = self.shards.unknown
         else:
-            self.shards, self.pairs = None, corpus.pairs("train", recipe.source, recipe.target)
+            self.shards, self.sides = None, corpus.pairs("train", recipe.source, recipe.target)
         self.validation = corpus.pairs(recipe.validation, recipe.source, recipe.target)
 
     def learn(self, folder: Path) -> list:
         """Return the tokenizers of the run in `folder`; learn its vocabularies if it has none."""
         if self.shards:
             self.shards.copy_vocabularies(folder)
-        return learned_tokenizers(self.recipe, folder, *self.pairs)
+        return learned_tokenizers(self.recipe, folder, *self.sides)
+
+    def record_rows(self, folder: Path):
+        """Write the digests of the training text's rows to the run's folder."""
+        if self.shards:
+            copy_rows([self.shards.folder / ROWS], folder / ROWS)
+        else:
+            super().record_rows(folder)
 
     def _built(self, tokenizers: list) -> keras.Model:
         recipe = self.recipe
@@ -172,7 +185,7 @@ class OneDirection(Task):
         images = {part: self.corpus.images(split) for part, split in splits.items()}
         if isinstance(images["train"], FeatureFile):  # not pictures
             translator.extractor = translator.extractor or dataclasses.asdict(images["train"].extractor)
-        sentences = {"train": len(self.pairs[0]), "validation": len(self.validation[0])}
+        sentences = {"train": len(self.sides[0]), "validation": len(self.validation[0])}
         self.images = {
             part: image_rows(rows, sentences[part], translator.image_shape, translator.extractor)
             for part, rows in images.items()
@@ -182,7 +195,7 @@ class OneDirection(Task):
         """Return the training batches."""
         recipe, most = self.recipe, translator.backbone.max_length
         if self.shards is None:
-            return self._batches(translator, self.pairs, "train", self.images.get("train"))
+            return self._batches(translator, self.sides, "train", self.images.get("train"))
         batches = ShardedBatches(
             self.shards, recipe.tokens, recipe.num_shapes, recipe.seed, most, recipe.too_long
         )
@@ -230,6 +243,7 @@ class SeveralDirections(Task):
             | {language: corpus.pairs(split, first, language)[1] for language in others}
             for split in ("train", recipe.validation)
         )
+        self.sides = [*self.train.values()]
 
     def learn(self, folder: Path) -> dict:
         """Return the tokenizers of the run in `folder`; learn its vocabularies if it has none."""
@@ -325,6 +339,8 @@ def copy_start(recipe: Recipe, folder: Path):
         for name in (METADATA_FILE, *sealed.files):
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(preset / name, copy / name)
+        if rows := recorded_in(preset):
+            copy_rows(rows, copy / ROWS)
 
 
 def load_start(recipe: Recipe, folder: Path) -> keras.Model:

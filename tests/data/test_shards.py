@@ -235,9 +235,9 @@ def test_a_folder_without_shards_is_named(tmp_path):
     [
         "{",
         "[]",
-        '{"format": 1}',
+        f'{{"format": {FORMAT}}}',
         "null",
-        '{"format": 1, "shards": [{}]}',
+        f'{{"format": {FORMAT}, "shards": [{{}}]}}',
         '{"settings": {"en": "\xff"}}',
         '{"settings": {"en": ' + 10_000 * "[",
     ],
@@ -249,8 +249,8 @@ def test_a_broken_index_is_named(index, copy):
 
 def test_another_format_is_named(copy):
     index = json.loads((copy / "index.json").read_text())
-    (copy / "index.json").write_text(json.dumps({**index, "format": 2}))
-    assert "format 2" in message_of(Shards, copy)
+    (copy / "index.json").write_text(json.dumps({**index, "format": FORMAT + 1}))
+    assert f"format {FORMAT + 1}" in message_of(Shards, copy)
 
 
 def test_a_truncated_or_missing_shard_is_named(copy):

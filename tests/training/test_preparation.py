@@ -16,7 +16,9 @@ from kzoo.cli import app
 from kzoo.data import Batches, ShardedBatches, open_corpus
 from kzoo.text import CharacterTokenizer, SubwordTokenizer
 from kzoo.training import Recipe, make_recipe, prepare, train
+from kzoo.training.corpus import recipe_corpus
 from kzoo.training.preparation import make_encoding, survey
+from kzoo.training.trained_rows import count_trained_rows
 from kzoo.training.vocabularies import learned_tokenizers
 
 SMALL = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16, "max_length": 64}
@@ -97,6 +99,7 @@ def test_training_from_shards(shards, recipe, tmp_path):
     # Low scores are found by validation's greedy search: one to compile, not two.
     streamed = dataclasses.replace(recipe, shards=str(shards.folder), train=[], beam_size=1)
     train(streamed, tmp_path / "run", verbose=0)
+    assert count_trained_rows(tmp_path / "run" / "preset", recipe_corpus(recipe), "val", [("en", "de")]) == 2
     moved = shutil.copytree(shards.folder, tmp_path / "moved")
     train(dataclasses.replace(streamed, shards=str(moved)), tmp_path / "run", verbose=0)  # goes on to its end
     first, second = csv.DictReader((tmp_path / "run" / "history.csv").open())

@@ -16,8 +16,10 @@ from kzoo.decoding import GNMT, SearchSettings
 from kzoo.presets import attention_bridge_m2m_tiny, load, pope_tiny
 from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, moses_text, train_subwords
 from kzoo.training import Recipe, read_recipe, train
+from kzoo.training.corpus import recipe_corpus
 from kzoo.training.preparation import prepare
 from kzoo.training.tasks import copy_start
+from kzoo.training.trained_rows import ROWS, count_trained_rows, record_rows
 from kzoo.training.validation import TranslationScore
 
 MODULE = sys.modules["kzoo.training.run"]
@@ -99,7 +101,11 @@ def killed_at_its_start(recipe, run, monkeypatch):
 
 def test_it_begins_with_the_preset_s_weights_words_and_languages(recipe, preset, tmp_path):
     """At a rate of zero the trained model is the preset."""
+    corpus = recipe_corpus(recipe)
+    record_rows(preset.parent / ROWS, corpus.pairs("val", "en", "de"))  # what the preset was trained on
     tuned, before = train(recipe, tmp_path / "run", verbose=0), load(preset)
+    for split, count in PAIRS.items():
+        assert count_trained_rows(tmp_path / "run" / "preset", corpus, split, [("en", "de")]) == count
     same(tuned, before)
     assert tuned.source_tokenizer.get_vocabulary() == before.source_tokenizer.get_vocabulary()
     assert (tuned.source_language, tuned.target_language) == ("en", "de")

@@ -18,9 +18,11 @@ from kzoo.errors import UserError
 from kzoo.presets import build, load
 from kzoo.training import Recipe, prepare, read_recipe, train
 from kzoo.training.checkpoints import Checkpoints
+from kzoo.training.corpus import recipe_corpus
 from kzoo.training.recipe import check_recipe
 from kzoo.training.report import History
 from kzoo.training.resuming import fit_from
+from kzoo.training.trained_rows import count_trained_rows
 from kzoo.training.validation import TranslationScore
 
 
@@ -70,6 +72,9 @@ def test_a_run_leaves_history_checkpoints_and_a_preset(unbroken, recipe):
     assert json.loads((folder / "recipe.json").read_text())["seed"] == recipe.seed
     assert (folder / "checkpoints" / "epoch_0003").is_dir()
     assert list((folder / "tensorboard").rglob("events*"))
+    corpus, rows = recipe_corpus(recipe), {"train": 200, "val": 0}
+    for split, count in rows.items():
+        assert count_trained_rows(folder / "preset", corpus, split, [("en", "de")]) == count
     assert list(json.loads((folder / "preset" / "metadata.json").read_text())["low_scores"]) == ["en-de"]
     preset = load(folder)
     assert (preset.source_language, preset.target_language) == ("en", "de")
