@@ -26,6 +26,7 @@ ALLOWED = {
     "models": {
         "models",
         "layers",
+        "data",  # `fit` makes batches of texts
         "decoding",
         "export",
         "hub",

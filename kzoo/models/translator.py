@@ -16,6 +16,7 @@ from kzoo.decoding.text_translator import TextTranslator
 from kzoo.errors import UserError
 from kzoo.images import image_rows
 from kzoo.models.backbones import BackboneMethod, freeze, frozen_layers, uses_xla
+from kzoo.models.fitting import FitsTexts
 from kzoo.models.losses import WholeBatchLoss, token_weights
 from kzoo.models.preset_files import read_preset, write_preset
 from kzoo.text.texts import Hypothesis, as_hypotheses, pieces, tokenize_within
@@ -25,8 +26,11 @@ Image = np.ndarray | str | os.PathLike  # features, pixels, or a picture's file
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class Translator(TextTranslator, WholeBatchLoss, keras.Model):
-    """A translation model with its tokenizers: `fit` and `evaluate` take token ids, `translate` takes text.
+class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
+    """A translation model with its tokenizers, from texts to texts: `fit`, `evaluate` and `translate`.
+
+    `fit` and `evaluate` take texts and their translations, a `tf.data.Dataset` of such pairs, or token ids in
+    `kzoo.data.Batches`.
 
     `get_config` and `keras.models.clone_model` leave vocabularies and glyphs out. Saved files and presets
     include them.

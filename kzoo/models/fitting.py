@@ -1,0 +1,56 @@
+"""`fit` and `evaluate` of a translator on texts, which it tokenizes, as keras-hub's tasks do."""
+
+import numpy as np
+
+from kzoo.data import Batches
+from kzoo.errors import UserError
+
+
+class FitsTexts:
+    """Mixin: `fit` and `evaluate` also take texts and their translations, or a `tf.data` of such pairs.
+
+    They become `kzoo.data.Batches` with its defaults. Everything else is Keras's.
+    """
+
+    def fit(self, x=None, y=None, *args, validation_data=None, shuffle=True, **kwargs):
+        if texts := text_sides(x, y):
+            x, y, shuffle = self._batches(*texts, shuffle=shuffle), None, False  # they shuffle by themselves
+        held_out = validation_data[:2] if isinstance(validation_data, tuple) else (validation_data, None)
+        if texts := text_sides(*held_out):
+            validation_data = self._batches(*texts, shuffle=False)
+        return super().fit(x, y, *args, validation_data=validation_data, shuffle=shuffle, **kwargs)
+
+    def evaluate(self, x=None, y=None, *args, **kwargs):
+        if texts := text_sides(x, y):
+            x, y = self._batches(*texts, shuffle=False), None
+        return super().evaluate(x, y, *args, **kwargs)
+
+    def _batches(self, source: list[str], target: list[str], shuffle: bool) -> Batches:
+        if self.multilingual or self.image_shape:
+            needed = "PairBatches" if self.multilingual else "Batches with images"
+            raise UserError(f"this model reads more than texts: give kzoo.data's {needed}")
+        tokens = self.source_tokenizer(source), self.target_tokenizer(target)
+        return Batches(*tokens, shuffle=shuffle, max_length=self.max_length)
+
+
+def text_sides(x, y) -> tuple[list[str], list[str]] | None:
+    """Return texts and their translations as lists; `None` if `x` is something else.
+
+    Args:
+        x: a list or array of texts; or a `tf.data.Dataset` of pairs of texts, batched or not.
+        y: the translations of a list or array.
+
+    Raises:
+        UserError: texts without translations.
+    """
+    kinds = getattr(x, "element_spec", None)  # a dataset's; TensorFlow need not be installed
+    if isinstance(kinds, tuple) and [getattr(kind, "dtype", None) for kind in kinds] == ["string"] * 2:
+        pairs = [[np.ravel(side) for side in pair] for pair in x.as_numpy_iterator()]
+        return tuple([text.decode() for side in sides for text in side] for sides in zip(*pairs, strict=True))
+    if isinstance(x, np.ndarray) and x.dtype.kind in "OUT":
+        x = x.tolist()
+    if not (isinstance(x, list | tuple) and x and all(isinstance(text, str) for text in x)):
+        return None
+    if y is None:
+        raise UserError("texts need their translations: fit(texts, translations)")
+    return list(x), list(y)

@@ -1,0 +1,64 @@
+"""`fit` and `evaluate` on texts: the same as on the batches that a user would make of them."""
+
+import keras
+import numpy as np
+import pytest
+from message_of import message_of
+
+from kzoo.data import Batches
+from kzoo.presets import attention_bridge_bilingual_tiny
+from kzoo.presets.pope import transformer
+from kzoo.text import SubwordTokenizer, train_subwords
+
+ENGLISH = ["a dog runs", "the girl", "a man"] * 8
+GERMAN = ["ein Hund rennt", "das Mädchen", "ein Mann"] * 8
+SIZES = {
+    "num_layers": 1,
+    "width": 16,
+    "num_heads": 2,
+    "feedforward_dim": 24,
+    "max_length": 16,
+    "dropout": 0.0,
+}
+
+
+def fitted(*data, **options):
+    keras.utils.set_random_seed(1)
+    model = transformer(SubwordTokenizer(train_subwords(ENGLISH + GERMAN, 40)), **SIZES)
+    history = model.fit(*data, epochs=2, verbose=0, **options).history
+    return model, history["loss"] + history["val_loss"]
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """The losses of the batches that `fit`'s documentation names."""
+    tokenizer = SubwordTokenizer(train_subwords(ENGLISH + GERMAN, 40))
+    sides = tokenizer(ENGLISH), tokenizer(GERMAN)
+    batches, fixed = Batches(*sides, max_length=16), Batches(*sides, max_length=16, shuffle=False)
+    model, history = fitted(batches, shuffle=False, validation_data=fixed)
+    return history, model.evaluate(fixed, verbose=0)
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array])
+def test_lists_and_arrays_of_texts_are_tokenized(kind, expected):
+    texts = kind(ENGLISH), kind(GERMAN)
+    model, history = fitted(*texts, validation_data=texts)
+    assert history == pytest.approx(expected[0], rel=1e-5)
+    assert model.evaluate(*texts, verbose=0) == pytest.approx(expected[1], rel=1e-5)
+
+
+@pytest.mark.parametrize("batch", [None, 5])
+def test_a_dataset_of_pairs_is_tokenized(batch, expected):
+    tensorflow = pytest.importorskip("tensorflow")
+    data = tensorflow.data.Dataset.from_tensor_slices((ENGLISH, GERMAN))
+    data = data.batch(batch) if batch else data
+    model, history = fitted(data, validation_data=data)
+    assert history == pytest.approx(expected[0], rel=1e-5)
+
+
+def test_what_texts_cannot_say_is_refused():
+    assert "translations" in message_of(fitted, ENGLISH)
+    assert "24 source sentences but 23" in message_of(fitted, ENGLISH, GERMAN[1:])
+    tokenizer = SubwordTokenizer(train_subwords(ENGLISH, 30))
+    bridge = attention_bridge_bilingual_tiny({"en": tokenizer, "de": tokenizer})
+    assert "PairBatches" in message_of(bridge.fit, ENGLISH, GERMAN)
