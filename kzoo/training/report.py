@@ -15,6 +15,9 @@ from kzoo.files import whole_file
 from kzoo.text.vocabulary import PAD
 from kzoo.training.checkpoints import Checkpoints
 
+# Below both, a model has hardly learned. BLEU alone is 0 for right translations of fewer than four tokens.
+HARDLY_BLEU, HARDLY_CHRF2 = 2.0, 25.0
+
 
 class History(keras.callbacks.Callback):
     """Writes the history as CSV after each epoch, and stops training when patience runs out.
@@ -167,8 +170,32 @@ class RunReport(keras.callbacks.Callback):
         ]
 
 
+def doubts(history: list[dict], places: Counter) -> list[str]:
+    """Return a line for each sign that a run could not learn well, with the key to change.
+
+    Args:
+        history: `Checkpoints.history`.
+        places: `CountedBatches.counts`.
+    """
+    found = []
+    tokens = places["source_tokens"] + places["target_tokens"]
+    if tokens < places["places"] / 2:
+        padding = 1 - tokens / places["places"]
+        found.append(f"{padding:.0%} of the batches is padding: raise num_shapes or tokens")
+    scored = [row for row in history if "val_chrf2" in row]  # not in runs of older versions
+    best = max(scored, key=lambda row: row["val_chrf2"], default=None)
+    if best and best["val_bleu"] < HARDLY_BLEU and best["val_chrf2"] < HARDLY_CHRF2:
+        improving = best is scored[-1]
+        key = "raise epochs" if improving else "lower warmup_steps, tokens or vocabulary_size, or raise rate"
+        found.append(
+            f"the model has hardly learned (validation: BLEU {best['val_bleu']:.1f}, chrF2 "
+            f"{best['val_chrf2']:.1f}): {key}; check that line 7 of one file translates line 7 of the other"
+        )
+    return found
+
+
 def print_report(report: RunReport):
-    """Print a run's report as a table."""
+    """Print a run's report as a table, and what is doubtful about the run."""
     from rich.console import Console
     from rich.table import Column, Table
 
@@ -177,6 +204,8 @@ def print_report(report: RunReport):
         table.add_row(*row)
     if table.row_count:
         Console().print(table)
+        for line in doubts(report.checkpoints.history, report.counts):
+            print(line)
 
 
 def peak_memory() -> int:

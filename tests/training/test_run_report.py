@@ -9,10 +9,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import keras
+import pytest
 
 from kzoo.data import Batches
 from kzoo.training.checkpoints import Checkpoints
-from kzoo.training.report import CountedBatches, RunReport, peak_memory
+from kzoo.training.report import CountedBatches, RunReport, doubts, peak_memory
 
 
 def counted(counts):
@@ -143,3 +144,24 @@ def test_a_checkpoint_is_due_so_many_minutes_after_the_last(tmp_path):
     never = Slow(tmp_path, minutes=0)
     never.train(steps=3, seconds=0.01)
     assert never.written == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "named"),
+    [
+        ([(1.0, 12.0), (1.5, 15.0)], "epochs"),  # still improving
+        ([(1.5, 15.0), (1.0, 12.0)], "warmup_steps"),
+        ([(0.0, 90.0)], ""),  # right translations of fewer than four tokens
+        ([(30.0, 50.0)], ""),
+        ([(30.0, None)], ""),  # of a run before chrF2
+    ],
+)
+def test_a_run_that_could_not_learn_names_the_key(rows, named):
+    history = [{"val_bleu": bleu} | ({} if chrf2 is None else {"val_chrf2": chrf2}) for bleu, chrf2 in rows]
+    found = doubts(history, Counter(source_tokens=40, target_tokens=40, places=100))
+    assert len(found) == bool(named) and named in "".join(found)
+
+
+def test_more_padding_than_text_names_the_key():
+    (found,) = doubts([], Counter(source_tokens=20, target_tokens=20, places=100))
+    assert "60%" in found and "num_shapes" in found
