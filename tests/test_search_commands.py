@@ -85,6 +85,25 @@ def test_a_compute_type_needs_ctranslate2(command, used):
     assert found.exit_code and "int8" in str(found.exception) and not used
 
 
+@pytest.mark.parametrize("command", ["translate", "evaluate", "serve"])
+def test_a_device_is_ctranslate2_s(command, used, monkeypatch):
+    found = CliRunner().invoke(cli.app, [*COMMANDS[command], "--device", "cuda"])
+    assert found.exit_code and "--device cuda" in str(found.exception) and not used
+
+    def opened(folder, compute_type, device):
+        model = Copier(used)
+        model.engine = f"ctranslate2 {compute_type} on {device}"
+        return model
+
+    monkeypatch.setattr("kzoo.engine.conversion.why_not", lambda folder: None)
+    monkeypatch.setattr("kzoo.engine.translator.CTranslate2Translator", opened)
+    options = ["--device", "cuda", "--compute-type", "float16", "--length-penalty", "1"]
+    found = CliRunner().invoke(cli.app, [*COMMANDS[command], *options])
+    assert found.exit_code == 0, found.output
+    assert used == {SearchSettings(7, 1.0, 99)}
+    assert command == "translate" or "ctranslate2 float16 on cuda" in found.output
+
+
 @pytest.mark.parametrize(
     ("options", "prefixes"),
     [

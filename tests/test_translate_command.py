@@ -135,10 +135,11 @@ def test_another_picture_of_the_same_name_begins_anew(upper, monkeypatch):
 
 
 def test_another_engine_begins_anew(upper):
-    upper.engine, upper.stop_at = "ctranslate2 int8", "line 7"
-    kzoo("-o", "out.txt")
-    upper.engine, upper.stop_at, upper.seen = "ctranslate2 float32", None, []
-    assert kzoo("-o", "out.txt").exit_code == 0
+    for engine in ("ctranslate2 int8", "ctranslate2 float32", "ctranslate2 float32 on cuda"):
+        upper.engine, upper.seen = engine, []
+        upper.stop_at = None if engine.endswith("cuda") else "line 7"
+        kzoo("-o", "out.txt")
+        assert upper.seen[0] == LINES[0]
     assert upper.seen == LINES
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kzoo.decoding.search_settings import SearchSettings
-from kzoo.engine import Engine, chosen_engine
+from kzoo.engine import Device, Engine, chosen_engine
 from kzoo.errors import UserError, first_line
 from kzoo.hub.integrity import own_search
 from kzoo.presets import shelf
@@ -30,6 +30,7 @@ def open_translator(
     search: SearchSettings,
     engine: Engine = "keras",
     compute_type: str = "float32",
+    device: Device = "auto",
     needs: dict[str, object] | None = None,
 ):
     """Return a preset's translator, which runs on CTranslate2 or on Keras. Keras is imported only if used.
@@ -37,19 +38,25 @@ def open_translator(
     `needs`: as in `chosen_engine`.
 
     Raises:
-        UserError: as `chosen_engine`; Keras is chosen, but a compute type of CTranslate2's is requested.
+        UserError: as `chosen_engine`; Keras is chosen, but a compute type or device of CTranslate2's is
+            requested.
     """
     from kzoo.engine.conversion import why_not
 
     if chosen_engine(engine, lambda: why_not(folder), search, needs) == "ctranslate2":
         from kzoo.engine.translator import CTranslate2Translator
 
-        translator = CTranslate2Translator(folder, compute_type)
+        translator = CTranslate2Translator(folder, compute_type, device=device)
     else:
         if compute_type != "float32":
             raise UserError(
                 f"--compute-type {compute_type} is for CTranslate2 only, but this runs on Keras: "
                 "leave --compute-type out"
+            )
+        if device != "auto":
+            raise UserError(
+                f"--device {device} is for CTranslate2 only, but this runs on Keras: leave --device out; "
+                "CUDA_VISIBLE_DEVICES=-1 hides GPUs from Keras"
             )
         start_backend()
         translator = shelf.load(folder)

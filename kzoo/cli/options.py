@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 from typer.core import TyperCommand
 
-from kzoo.engine import Engine
+from kzoo.engine import Device, Engine
 
 Preset = Annotated[
     str, typer.Argument(help="A trained preset: a name on the shelf, a folder, hf://… or kaggle://….")
@@ -47,6 +47,13 @@ EngineOption = Annotated[
 ComputeType = Annotated[
     Literal["float32", "int8", "bfloat16", "int8_bfloat16", "float16", "int8_float16", "int16"],
     typer.Option(help="Number format in which CTranslate2 computes."),
+]
+DeviceOption = Annotated[
+    Device,
+    typer.Option(
+        "--device",
+        help="Where CTranslate2 computes; auto: on the first NVIDIA GPU if there is one, else the CPU.",
+    ),
 ]
 Truncate = Annotated[bool, typer.Option(help="Cut sentences that are too long for the model.")]
 Files = Annotated[

@@ -49,6 +49,7 @@ def evaluate(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the scores.")] = None,
     engine: options.EngineOption = "auto",
     compute_type: options.ComputeType = "float32",
+    device: options.DeviceOption = "auto",
 ):
     """Translate a corpus's splits, or your own files, and score them with sacreBLEU.
 
@@ -68,7 +69,7 @@ def evaluate(
     data = text_to_score(folder, files, corpus, splits)
     if output:
         check_writable(output)
-    translator = open_translator(folder, search, engine, compute_type, {"pictures": images})
+    translator = open_translator(folder, search, engine, compute_type, device, {"pictures": images})
     if (images or shown != "right") and not translator.image_shape:
         raise UserError(f"preset {preset} reads text only: leave {'--images' if images else '--shown'} out")
     name = preset if "://" in preset else preset_name(preset, folder)  # a handle may name a revision

@@ -71,6 +71,7 @@ def serve(
     ] = None,
     engine: options.EngineOption = "auto",
     compute_type: options.ComputeType = "float32",
+    device: options.DeviceOption = "auto",
 ):
     """Serve a preset with TensorFlow Serving's REST interface and a page to try it."""
     from kzoo.presets.shelf import locate, preset_name
@@ -88,7 +89,7 @@ def serve(
     check_model_name(name)
     search = chosen_search(folder, beam_size, length_penalty, gnmt, max_length)
     with reserved(host, port) as listening:
-        translator = open_translator(folder, search, engine, compute_type)
+        translator = open_translator(folder, search, engine, compute_type, device)
         from kzoo.serve import Served
         from kzoo.serve import serve as serve_forever
 

@@ -73,6 +73,7 @@ def translate(
     ] = None,
     engine: options.EngineOption = "auto",
     compute_type: options.ComputeType = "float32",
+    device: options.DeviceOption = "auto",
 ):
     """Translate a sentence, a file or standard input."""
     from kzoo.data import open_features
@@ -94,7 +95,7 @@ def translate(
     if output:
         check_writable(output)
     needs = {"pictures": image or images, "a prefix": prefix}
-    translator = open_translator(folder, search, engine, compute_type, needs)
+    translator = open_translator(folder, search, engine, compute_type, device, needs)
     languages = translator.named_direction(source, target)
     rows = {}
     if translator.image_shape or image or images:

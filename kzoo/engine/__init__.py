@@ -11,6 +11,7 @@ from kzoo.decoding.search_settings import LENGTHS, Exponent, SearchSettings, out
 from kzoo.errors import UserError, first_line
 
 Engine = Literal["auto", "keras", "ctranslate2"]
+Device = Literal["auto", "cpu", "cuda"]  # of CTranslate2; Keras chooses its own
 QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container on Linux, such as of `docker run --cpus 2`
 # The default maximum output length of the shortest sentences.
 SHORTEST_LIMIT = output_limit(SearchSettings(), LENGTHS[0], LENGTHS[-1])

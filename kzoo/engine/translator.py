@@ -2,22 +2,25 @@
 
 import os
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self
+from typing import Self, get_args
 
 from kzoo.decoding.search_settings import SearchSettings, output_limit, padded_length
 from kzoo.decoding.text_translator import TextTranslator
-from kzoo.engine import usable_cores, why_not_imported, why_not_searched
+from kzoo.engine import Device, usable_cores, why_not_imported, why_not_searched
 from kzoo.engine.conversion import SIDES, convert, converted
-from kzoo.errors import UserError
+from kzoo.errors import UserError, first_line
 from kzoo.files import read_object
 from kzoo.hub.integrity import CONFIG_FILE, TRANSLATOR_FILE, SealedFolder, own_search
 from kzoo.text.pieces import MarianPieces, Subwords
 from kzoo.text.texts import Hypothesis, as_hypotheses
 from kzoo.text.vocabulary import END
 
-BATCH = 24  # sentences, sorted by length; with 64, int8 has 0.8 of the speed
+# Sentences, sorted by length. On a CPU, int8 has 0.8 of the speed with 64. CTranslate2's guide advises large
+# batches on a GPU.
+BATCH = {"cpu": 24, "cuda": 64}
 BLOCK = 4096  # sentences between two calls of `progress`
 # Sentences up to this padded length are translated together, with the output limit of the longest. In a batch
 # of four, a sentence takes 0.78 of the processor time that it takes alone.
@@ -34,19 +37,22 @@ class CTranslate2Translator(TextTranslator):
     Args:
         folder: the preset, as `kzoo.hub.locate` returns it.
         compute_type: of CTranslate2, such as `"float32"` or `"int8"`.
-        threads: int. Batches translated at a time; one per core by default.
+        threads: int. Batches translated at a time; by default one per core, and one on a GPU.
         model: the converted model; by default that of the cache.
+        device: `"cpu"`; `"cuda"`, the first GPU; or `"auto"`: that GPU if CTranslate2 can compute on it in
+            this type, else the CPU, with a warning if there is a GPU.
 
     Attributes:
         folder: the preset.
         listing: the checksums of the preset's files; `None` if the model was given.
         threads: int. Batches translated at a time.
+        device: `"cpu"` or `"cuda"`, where it translates.
         source_language, target_language: codes, or `None`.
         search: the default search settings.
 
     Raises:
         UserError: CTranslate2 cannot be imported, cannot hold the model (`kzoo.engine.conversion.why_not`),
-            or cannot compute in that type on this processor.
+            or cannot compute in that type on this device; there is no such device.
 
     Example:
 
@@ -60,39 +66,38 @@ class CTranslate2Translator(TextTranslator):
         compute_type: str = "float32",
         threads: int | None = None,
         model: Path | None = None,
+        device: Device = "auto",
     ):
         if reason := why_not_imported():
             raise UserError(f"{reason}, or use engine keras")
-        import ctranslate2
-
         settings = read_object(folder / TRANSLATOR_FILE)
         self.listing = None if model else SealedFolder(folder).files  # before it may change
         model = model or converted(folder)
-        self.folder, self.threads, self._process = folder, threads or usable_cores(), os.getpid()
+        self.folder, self._process = folder, os.getpid()
         self.source_language = settings.get("source_language")
         self.search = own_search(folder)
-        self.engine = f"ctranslate2 {compute_type}"
         self.max_length = read_object(folder / CONFIG_FILE)["config"]["max_length"]
-        try:
-            self.source_tokenizer, self.target_tokenizer = (_subwords(model, side) for side in SIDES)
-            self._model = ctranslate2.Translator(
-                str(model), compute_type=compute_type, inter_threads=self.threads, intra_threads=1
-            )
-        except (UserError, RuntimeError, OSError) as error:  # a damaged file, or one of a newer version
-            raise UserError(f"{model} cannot be read ({error}): delete it, and kzoo converts again") from None
-        except ValueError as error:
-            raise UserError(f"CTranslate2 cannot compute in {compute_type} here: {error}") from None
+        self.source_tokenizer, self.target_tokenizer = (_subwords(model, side) for side in SIDES)
+        self._model = _opened(model, device, compute_type, threads)
+        self.device, self.threads = self._model.device, self._model.num_translators
+        self.engine = f"ctranslate2 {compute_type}{' on cuda' * (self.device == 'cuda')}"
         self.target_language = settings.get("target_language")
         self._written = self.source_tokenizer.vocabulary
         self._ids = {piece: token for token, piece in enumerate(self.target_tokenizer.vocabulary)}
 
     @classmethod
-    def of(cls, translator, compute_type: str = "float32", threads: int | None = None) -> Self:
+    def of(
+        cls,
+        translator,
+        compute_type: str = "float32",
+        threads: int | None = None,
+        device: Device = "auto",
+    ) -> Self:
         """Return a translator with what a Keras `Translator` has now: weights, tokenizers, languages, search.
 
         Args:
             translator: the `Translator`. Later changes of it have no effect here.
-            compute_type, threads: as above.
+            compute_type, threads, device: as above.
 
         Raises:
             UserError: as above; or a preset cannot hold the translator.
@@ -107,7 +112,7 @@ class CTranslate2Translator(TextTranslator):
             preset, model = Path(folder) / "preset", Path(folder) / "model"
             translator.save_to_preset(preset, "float32")
             convert(preset, model)
-            return cls(preset, compute_type, threads, model)
+            return cls(preset, compute_type, threads, model, device)
 
     def check_search(self, search: SearchSettings):
         if reason := why_not_searched(search):
@@ -158,7 +163,7 @@ class CTranslate2Translator(TextTranslator):
             raise UserError("CTranslate2 does not work in a forked process: create the translator in it")
         return self._model.translate_batch(
             [[self._written[token] for token in sentence] for sentence in tokens],
-            max_batch_size=BATCH,
+            max_batch_size=BATCH[self.device],
             num_hypotheses=search.beam_size,
             return_scores=True,
             max_input_length=0,
@@ -183,5 +188,45 @@ def search_arguments(search: SearchSettings) -> dict:
 
 def _subwords(model: Path, side: str) -> Subwords | MarianPieces:
     """Return the tokenizer of one side of a converted model."""
-    proto, options = (model / f"{side}.spm").read_bytes(), model / f"{side}.json"
-    return MarianPieces(proto, **read_object(options)) if options.is_file() else Subwords(proto)
+    try:
+        proto, options = (model / f"{side}.spm").read_bytes(), model / f"{side}.json"
+        return MarianPieces(proto, **read_object(options)) if options.is_file() else Subwords(proto)
+    except (UserError, RuntimeError, OSError) as error:
+        raise _unreadable(model, error) from None
+
+
+def _opened(model: Path, device: Device, compute_type: str, threads: int | None):
+    """Return a converted model on its device, as CTranslate2's `Translator`."""
+    import ctranslate2
+
+    if device not in get_args(Device):
+        raise UserError(f"device must be one of {', '.join(get_args(Device))}, not {device!r}")
+    found = device != "cpu" and ctranslate2.get_cuda_device_count()
+    if device == "cuda" and not found:
+        raise UserError("CTranslate2 finds no CUDA device: choose device cpu or auto (--device)")
+    if found:
+        try:
+            # On a GPU, each of these threads would be a CUDA stream.
+            opened = ctranslate2.Translator(
+                str(model), "cuda", compute_type=compute_type, inter_threads=threads or 1
+            )
+            opened.translate_batch([["."]], max_decoding_length=1)  # loads cuBLAS, which may be missing
+            return opened
+        except (RuntimeError, ValueError) as error:
+            reason = f"CTranslate2 cannot compute in {compute_type} on the GPU ({first_line(error)})"
+            if device == "cuda":
+                raise UserError(f"{reason}: choose device cpu (--device)") from None
+            warnings.warn(f"{reason}; it uses the CPU instead", stacklevel=3)
+    try:
+        return ctranslate2.Translator(
+            str(model), compute_type=compute_type, inter_threads=threads or usable_cores(), intra_threads=1
+        )
+    except (RuntimeError, OSError) as error:
+        raise _unreadable(model, error) from None
+    except ValueError as error:
+        raise UserError(f"CTranslate2 cannot compute in {compute_type} here: {error}") from None
+
+
+def _unreadable(model: Path, error: Exception) -> UserError:
+    """Return the error of a damaged conversion, or one for a newer CTranslate2."""
+    return UserError(f"{model} cannot be read ({error}): delete it, and kzoo converts again")

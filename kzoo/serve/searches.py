@@ -3,6 +3,7 @@
 Keras is imported only where it searches: for CTranslate2, on first use of prefixes or attention.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -136,4 +137,7 @@ class EngineSearch:
         # Both engines must have the same model; the folder may have been trained on or replaced.
         if SealedFolder(self.translator.folder).files != self.translator.listing:
             raise UserError("the preset has changed since the server was started: restart the server")
+        # If both engines are on one GPU, Keras must not take all of its memory.
+        os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
         return KerasSearch(load(str(self.translator.folder)), self._settings, self._max_batch)
