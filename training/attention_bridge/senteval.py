@@ -9,6 +9,7 @@ import numpy as np
 from kzoo.errors import UserError
 from kzoo.evaluation.scores import markdown_table
 from training.attention_bridge import senteval_linear as linear
+from training.attention_bridge import senteval_pytorch as pytorch_variant
 from training.attention_bridge.senteval_data import (
     PROBING_TASKS,
     STS_SETS,
@@ -45,6 +46,7 @@ def evaluate_embeddings(
     embed: Embed,
     tasks: Sequence[str] | None = None,
     seeds: Sequence[int] = SEEDS,
+    pytorch: bool = False,
 ) -> list[TaskScores]:
     """Score sentence embeddings on SentEval's tasks, by its protocols.
 
@@ -57,13 +59,15 @@ def evaluate_embeddings(
     - `SICK-R-cosine`, `STS-B-cosine`, `STS-YEAR-cosine`: correlation of the score with the cosine of two
       vectors; a year's is the mean over its sets, weighted by their numbers of pairs.
 
-    Logistic regressions are those of SentEval's scikit-learn variant (`usepytorch=False`). Sentences are
-    embedded once per task; an empty one as ".", as in SentEval.
+    Logistic regressions are those of SentEval's scikit-learn variant (`usepytorch=False`), or of its PyTorch
+    variant, which trains them with Adam. Sentences are embedded once per task; an empty one as ".", as in
+    SentEval.
 
     Args:
         embed: function of N sentences that returns their vectors `(N, E)`.
         tasks: names, keys of `SENTEVAL_TASKS`; by default all whose files exist.
-        seeds: seeds of the folds of TREC and MRPC, and of the networks' training.
+        seeds: seeds of the folds of TREC and MRPC, and of what Adam trains.
+        pytorch: whether to use the PyTorch variant.
 
     Returns:
         The scores, one entry per task.
@@ -79,7 +83,8 @@ def evaluate_embeddings(
     tasks = senteval_tasks() if tasks is None else tasks
     # Reads the examples first, which refuses unknown tasks.
     embedded = ((task, _embedded(embed, senteval_examples(task))) for task in tasks)
-    return [TaskScores(task, _PROTOCOLS[task](splits, list(seeds))) for task, splits in embedded]
+    protocols = {**_PROTOCOLS, **(_PYTORCH if pytorch else {})}
+    return [TaskScores(task, protocols[task](splits, list(seeds))) for task, splits in embedded]
 
 
 def senteval_table(columns: dict[str, list[TaskScores]]) -> str:
@@ -152,15 +157,19 @@ def _nested(splits, seeds):
     return linear.nested_cross_validation(_features(splits["all"]))
 
 
-def _trec(splits, seeds):
-    return linear.cross_validated_training(_features(splits["train"]), _features(splits["test"]), seeds)
+def _nested_pytorch(splits, seeds):
+    return pytorch_variant.nested_cross_validation(_features(splits["all"]), seeds)
 
 
-def _mrpc(splits, seeds):
+def _trec(splits, seeds, variant=linear):
+    return variant.cross_validated_training(_features(splits["train"]), _features(splits["test"]), seeds)
+
+
+def _mrpc(splits, seeds, variant=linear):
     # SentEval trains on the publishers' training set, which these files split in two.
     parts = [_features(splits[split]) for split in ("train", "val")]
     train = tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return linear.cross_validated_training(train, _features(splits["test"]), seeds, f1=True)
+    return variant.cross_validated_training(train, _features(splits["test"]), seeds, f1=True)
 
 
 def _validated(splits, seeds):
@@ -180,6 +189,15 @@ def _snli(splits, seeds):
         return np.concatenate([u, v, linear.pair_features(u, v)], axis=1)
 
     return _probing(splits, seeds, features, hidden_units=0, strengths=[1e-9], passes=1, looks=16)
+
+
+def _validated_pytorch(splits, seeds):
+    def lazy(features: np.ndarray, targets: np.ndarray):
+        return features.__getitem__, targets
+
+    return probe(
+        *(lazy(*_features(splits[split])) for split in ("train", "val", "test")), seeds, hidden_units=0
+    )
 
 
 def _probing(splits, seeds, features=lambda vectors: vectors, **kwargs):
@@ -203,4 +221,11 @@ _PROTOCOLS = {
     **{f"STS-{year}-cosine": _cosine for year in STS_SETS},
     **dict.fromkeys(PROBING_TASKS, _probing),
     "WordContent": partial(_probing, hidden_units=0),  # 1,000 words: SentEval uses no hidden layer
+}
+# Of SentEval's PyTorch variant, the others are the same.
+_PYTORCH = {
+    **dict.fromkeys(("MR", "CR", "SUBJ", "MPQA"), _nested_pytorch),
+    "TREC": partial(_trec, variant=pytorch_variant),
+    "MRPC": partial(_mrpc, variant=pytorch_variant),
+    **dict.fromkeys(("SST-2", "SST-5", "SICK-E"), _validated_pytorch),
 }

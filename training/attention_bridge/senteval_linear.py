@@ -36,11 +36,11 @@ def nested_cross_validation(data: Split) -> dict[str, list[float]]:
         `"accuracy"`: percent, the mean over the folds, one number.
     """
     features, labels = data
-    folds = list(_folds(features, labels, NESTED_SEED))
+    folds = list(stratified_folds(features, labels, NESTED_SEED))
     rows = [
         (train[inner_train], train[inner_test])
         for train, _ in folds
-        for inner_train, inner_test in _folds(features[train], labels[train], NESTED_SEED)
+        for inner_train, inner_test in stratified_folds(features[train], labels[train], NESTED_SEED)
     ]
     correct = _held_out_accuracy(features, labels, rows, STRENGTHS).reshape(len(folds), FOLDS, -1)
     best = correct.mean(axis=1).argmax(axis=1)
@@ -67,7 +67,7 @@ def cross_validated_training(
     features, labels = train
     scores = {"accuracy": []} | ({"f1": []} if f1 else {})
     for seed in seeds:
-        rows = list(_folds(features, labels, seed))
+        rows = list(stratified_folds(features, labels, seed))
         correct = _held_out_accuracy(features, labels, rows, STRENGTHS_WITHOUT_VALIDATION)
         strength = STRENGTHS_WITHOUT_VALIDATION[correct.mean(axis=0).argmax()]
         predicted = _classifier(features, labels, strength)(test[0])
@@ -110,7 +110,7 @@ def cosine_similarity(sets: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> 
     return {name: [float(np.average(values, weights=sizes))] for name, values in found.items()}
 
 
-def _folds(features: np.ndarray, labels: np.ndarray, seed: int):
+def stratified_folds(features: np.ndarray, labels: np.ndarray, seed: int):
     return StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(features, labels)
 
 
