@@ -148,10 +148,12 @@ def test_image_text():
         ("image_text_tiny, test, shuffled", "image_text_tiny | shuffled", "shuffled pictures"),
         ("image_text_tiny, test, none", "image_text_tiny | none (grey)", "grey pictures"),
     ]:
-        for column, metric in {"BLEU": "bleu", "chrF2": "chrf2"}.items():
+        columns = {"BLEU": "bleu", "chrF2": "chrf2", "accuracy on ambiguous words": "accuracy"}
+        for column, metric in columns.items():
             ours = [run[metric] for run in read(IMAGE, "scores/scenes_en_de.json", "scores", model)]
             check(IMAGE, "Does the model use the picture? (Scenes)", 0, row, column, ours)
-            check(IMAGE_CARD, "Scores", 0, row_of_card, column, ours[:1])
+            of_card = column.replace("ambiguous", "these")
+            check(IMAGE_CARD, "Scores", 0, row_of_card, of_card, ours[:1])
 
 
 def test_sizes_of_presets():
