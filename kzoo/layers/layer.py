@@ -15,7 +15,14 @@ class Layer(keras.layers.Layer):
 
     In Keras, `trainable = False` freezes only the sublayers that exist at that moment. Here it also freezes
     those that `build` creates later, so a frozen layer is still frozen after loading.
+
+    A subclass of a layer may override `call` with `**kwargs`, or without optional inputs such as an `image`.
     """
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "call" in vars(cls):
+            _complete_signature(cls.call, super(cls, cls).call, (cls.build, cls.compute_output_shape))
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
@@ -57,6 +64,28 @@ class Layer(keras.layers.Layer):
             if isinstance(value, dict | list) and name != "dtype"
         }
         return super().from_config({**config, **layers})
+
+
+def _complete_signature(call: Callable, overridden: Callable, matched: tuple[Callable, ...]):
+    """Complete the signature of a subclass's `call`, which Keras reads.
+
+    Keras passes masks and `training` only to arguments with these names, so `**kwargs` counts as the
+    arguments of the `overridden` method. For `build(inputs_shape, image_shape=None)`, it needs an argument
+    `image`.
+    """
+    own = inspect.signature(call).parameters
+    kinds, added = {one.kind for one in own.values()}, {}
+    for one in inspect.signature(overridden).parameters.values():
+        if one.VAR_KEYWORD in kinds and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+            added[one.name] = one if one.VAR_POSITIONAL in kinds else one.replace(kind=one.KEYWORD_ONLY)
+    for method in matched:
+        for shape in inspect.signature(method).parameters.values():
+            name = shape.name.removesuffix("_shape")
+            if shape.default is None:
+                added.setdefault(name, inspect.Parameter(name, shape.KEYWORD_ONLY, default=None))
+    added = [one for name, one in added.items() if name not in own]
+    if added:
+        call.__signature__ = inspect.Signature(sorted([*own.values(), *added], key=lambda one: one.kind))
 
 
 def on_rows(function: Callable, x):

@@ -1,14 +1,17 @@
 """Keras's layers of a matrix, applied to the rows of tensors of any rank."""
 
+import inspect
+
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
+from kzoo import layers
 from kzoo.layers import OutputBias
 from kzoo.layers.convolutional_encoder import ConvolutionalEncoder
 from kzoo.layers.glyph_char_encoder import GlyphConvolutions
-from kzoo.layers.layer import Dense, ReversibleEmbedding
+from kzoo.layers.layer import Dense, Layer, ReversibleEmbedding
 from kzoo.layers.multi_head_attention import MultiHeadAttention
 
 RNG = np.random.default_rng(1)
@@ -86,3 +89,19 @@ def test_the_number_of_rows_and_columns_may_be_unknown():
     model = keras.Model(inputs, layer(inputs))
     assert model.output_shape == (None, None, 6)
     assert model(np.ones((2, 5, 4))).shape == (2, 5, 6)
+
+
+@pytest.mark.parametrize("name", layers.__all__)
+def test_a_subclass_that_passes_its_arguments_on_has_those_of_the_layer(name):
+    kind = getattr(layers, name)
+    if not issubclass(kind, Layer):
+        pytest.skip("keras-hub's")
+
+    class Passing(kind):
+        def call(self, *args, **kwargs):
+            return super().call(*args, **kwargs)
+
+    expected = dict(inspect.signature(kind.call).parameters)
+    if kind is layers.ByLanguage:  # which passes other arguments on itself
+        del expected["others"]
+    assert expected.items() <= dict(inspect.signature(Passing.call).parameters).items()

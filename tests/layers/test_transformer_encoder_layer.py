@@ -83,3 +83,41 @@ def test_dropout_only_in_training(random):
     calm = ops.convert_to_numpy(layer(x))
     np.testing.assert_array_equal(ops.convert_to_numpy(layer(x, training=False)), calm)
     assert np.abs(ops.convert_to_numpy(layer(x, training=True)) - calm).max() > 0.1
+
+
+@keras.saving.register_keras_serializable("test")
+class Passing(TransformerEncoderLayer):
+    def call(self, inputs, **kwargs):
+        return super().call(inputs, **kwargs)
+
+
+@keras.saving.register_keras_serializable("test")
+class PassingAll(TransformerEncoderLayer):
+    def call(self, *args, **kwargs):
+        return super().call(*args, **kwargs)
+
+
+@keras.saving.register_keras_serializable("test")
+class TextOnly(TransformerEncoderLayer):
+    def call(self, inputs, mask=None, training=None):
+        return super().call(inputs, mask=mask, training=training)
+
+
+@pytest.mark.parametrize("kind", [Passing, PassingAll, TextOnly])
+@pytest.mark.parametrize("shown", [False, True])
+def test_a_subclass_may_override_call(kind, shown, random, tmp_path):
+    x, mask = random.normal(size=(2, 5, 8)).astype("float32"), np.array([[1] * 5, [1, 1, 1, 0, 0]], bool)
+    inputs = {"inputs": x, "mask": mask}
+    if shown:
+        inputs["image"] = random.normal(size=(2, 3, 6)).astype("float32")
+    layer, other = kind(2, 16, dropout=0.5), TransformerEncoderLayer(2, 16, dropout=0.5)
+    if shown and kind is TextOnly:
+        with pytest.raises(TypeError, match="image"):
+            layer(**inputs)
+        return
+    check_layer(layer, inputs, tmp_path)
+    other(**inputs)
+    other.set_weights(layer.get_weights())
+    found, expected = (ops.convert_to_numpy(one(**inputs)) for one in (layer, other))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert (ops.convert_to_numpy(layer(**inputs, training=True)) != found).any()
