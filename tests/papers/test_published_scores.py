@@ -86,6 +86,17 @@ def test_attention_bridge():
         check(BRIDGE, left_out, 0, "bilingual, no bridge", column, [score], paper["bilingual"][pair])
 
 
+def test_senteval_s_pytorch_variant():
+    paper = tomllib.loads(BRIDGE.with_name("paper.toml").read_text("utf-8"))["table2"]["M-2-M"]
+    ours = read(BRIDGE, "scores/senteval_pytorch.json", "the shelf's")
+    other = read(BRIDGE, "scores/senteval.json", "the shelf's")
+    for task, scores in ours.items():
+        columns = {"PyTorch": scores["accuracy"], "scikit-learn, as above": [fmean(other[task]["accuracy"])]}
+        columns |= {"seeds": [len(scores["accuracy"])], "paper: M-2-M": [paper[task] + 1e-9]}
+        for column, values in columns.items():
+            check(BRIDGE, "SentEval's PyTorch variant", 0, task, column, values)
+
+
 def test_glyph():
     sizes = {"EMB": "", "fc_2": " (F = 512)", "cnn_fc_relu": " (F = 1,024)", "cnn_softmax_fc": " (F = 4,096)"}
     forty = ["scores/glyph_tatoeba_tiny.json", "scores/glyph_tatoeba_tiny_2.json"]
