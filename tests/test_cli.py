@@ -84,6 +84,8 @@ REFUSED = [
     (f"serve {PRESET} --port 0 --length-penalty nan", "length_penalty must be a finite number"),
     (f"serve {PRESET} --port 0 --name a/b", "a model's name (--name)"),
     (f"serve {PRESET} --port 0 --allow-host übersetzer.example", "'übersetzer.example'"),
+    (f"serve {PRESET} --port 0 --allow-origin https://site.example/", "'https://site.example/'"),
+    (f"serve {PRESET} --port 0 --allow-origin *", "'*'"),
 ]
 
 

@@ -69,6 +69,13 @@ def serve(
         list[str] | None,
         typer.Option(help="Another host name to accept, such as a proxy's; can be repeated."),
     ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ORIGIN",
+            help="A site whose pages may use this server, such as https://site.example; can be repeated.",
+        ),
+    ] = None,
     engine: options.EngineOption = "auto",
     compute_type: options.ComputeType = "float32",
     device: options.DeviceOption = "auto",
@@ -84,6 +91,12 @@ def serve(
                 "--allow-host takes a host's name in ASCII, such as translate.example or "
                 f"xn--bcher-kva.example, not {allowed!r}"
             )
+    for origin in allow_origin or ():
+        if not re.fullmatch(r"https?://[a-z0-9.-]+(:\d+)?|https?://\[[0-9a-f:]+\](:\d+)?", origin):
+            raise UserError(
+                "--allow-origin takes a site's scheme, name and port, as a browser sends them: "
+                f"https://site.example or http://localhost:3000, not {origin!r}"
+            )
     folder = locate(preset)
     name = name or preset_name(preset, folder)
     check_model_name(name)
@@ -98,4 +111,4 @@ def serve(
         address, how = f"http://{shown}:{listening.getsockname()[1]}/", f"{translator.engine}, {search}"
         listening.listen()  # so that clients that read the line can connect
         print(f"{name}: {address}, {how}, Ctrl-C stops it", flush=True)
-        serve_forever(served, listening, allow_host or ())
+        serve_forever(served, listening, allow_host or (), allow_origin or ())

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -18,6 +19,7 @@ from kzoo.serve.batching import Busy
 from kzoo.serve.bodies import RETRY_SECONDS, BoundedBody, refuse
 from kzoo.serve.inputs import image_kind
 from kzoo.serve.metrics import Counted
+from kzoo.serve.openapi import openapi_route
 from kzoo.serve.page import page_routes
 from kzoo.serve.rest import model_routes
 from kzoo.serve.served import BROKEN, Served
@@ -28,12 +30,15 @@ ELEMENTS = 200_000
 BY_ADDRESS = ("/healthz", "/readyz", "/metrics")
 
 
-def create_app(served: Served, hosts: Collection[str] | None = None) -> Starlette:
+def create_app(
+    served: Served, hosts: Collection[str] | None = None, origins: Collection[str] = ()
+) -> Starlette:
     """Return the application that serves a preset.
 
     Args:
         served: the preset; it starts and stops with the application.
         hosts: allowed host names, besides the machine's own; `None` allows any.
+        origins: sites, such as `https://site.example`, whose pages may send requests and read the answers.
 
     Example:
 
@@ -47,11 +52,18 @@ def create_app(served: Served, hosts: Collection[str] | None = None) -> Starlett
         yield
         await served.stop()
 
+    shared = {"allow_origins": origins, "allow_methods": ["GET", "POST"], "expose_headers": ["Retry-After"]}
     app = Starlette(
-        routes=[*model_routes(served), *page_routes(served), *operation_routes(served)],
+        routes=[
+            *model_routes(served),
+            *page_routes(served),
+            *operation_routes(served),
+            openapi_route(served),
+        ],
         middleware=[
             Middleware(Counted, served.metrics),
-            Middleware(RefuseOtherPages, hosts),
+            Middleware(RefuseOtherPages, hosts, origins),
+            *([Middleware(CORSMiddleware, **shared)] if origins else ()),
             Middleware(BoundedBody, served.limits, most_elements(served), served.beside),
         ],
         exception_handlers=dict.fromkeys((UserError, Busy, HTTPException, Exception), _refusal),
@@ -109,10 +121,11 @@ class RefuseOtherPages:
         app: the application.
         hosts: allowed host names, besides the machine's own (`localhost`, 127.0.0.1, `[::1]`). Requests with
             another Host or Origin are refused. `None` allows any.
+        origins: sites whose pages may send any request; their Host is checked, too.
     """
 
-    def __init__(self, app, hosts: Collection[str] | None = None):
-        self.app = app
+    def __init__(self, app, hosts: Collection[str] | None = None, origins: Collection[str] = ()):
+        self.app, self._origins = app, origins
         self._hosts = None if hosts is None else {host_name(host) for host in hosts}
 
     async def __call__(self, scope, receive, send):
@@ -126,13 +139,16 @@ class RefuseOtherPages:
     def _reason(self, method: str, headers: dict[bytes, bytes]) -> str | None:
         """Return why a request is refused."""
         host, origin = (headers.get(key, b"").decode("latin-1") for key in (b"host", b"origin"))
-        if self._hosts is not None:
-            if host and not is_loopback(name := host_name(host)) and name not in self._hosts:
-                return f"Host {host[:80]!r} is not this server's name; --allow-host NAME allows a proxy's"
-            site = origin.partition("://")[2]
-            if origin and site != host and host_name(site) not in self._hosts:
-                sent = f"Origin {origin[:80]!r}, Host {host[:80]!r}"
-                return f"the request is from another site's page: {sent}; --allow-host NAME allows a proxy's"
+        names = self._hosts
+        if names is not None and host and not is_loopback(name := host_name(host)) and name not in names:
+            return f"Host {host[:80]!r} is not this server's name; --allow-host NAME allows a proxy's"
+        if origin in self._origins:
+            return None
+        site = origin.partition("://")[2]
+        if names is not None and origin and site != host and host_name(site) not in names:
+            sent = f"Origin {origin[:80]!r}, Host {host[:80]!r}"
+            how = "--allow-origin ORIGIN allows it, --allow-host NAME a proxy's name"
+            return f"the request is from another site's page: {sent}; {how}"
         if method not in ("GET", "HEAD") and headers.get(b"sec-fetch-site") == b"cross-site":
             return "the request is from another site's page; only this server's page may send it"
         return None

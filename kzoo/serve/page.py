@@ -18,11 +18,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from kzoo.decoding.search_settings import SearchSettings
 from kzoo.errors import UserError
-from kzoo.files import read_object
-from kzoo.hub.integrity import CARD_FILE, METADATA_FILE, own_search
-from kzoo.presets.shelf import describe, direction_key, read_scores
+from kzoo.hub.integrity import CARD_FILE
+from kzoo.presets.shelf import describe, read_scores
 from kzoo.scenes import LANGUAGES, scenes
 from kzoo.scenes.picture import draw
 from kzoo.scenes.scene import OTHER_SENSE
@@ -91,7 +89,6 @@ def page_routes(served: Served) -> list[Route]:
     files = list(FILES)
     if said["card"].get("introduction"):
         files.append(("/page/card", served.folder / CARD_FILE, "text/plain"))
-    low = low_scores(served.folder, served.settings)
     glyphs = bitmaps(served.translator)  # not later: on JAX, a running search owns the weights
 
     async def about_route(_) -> Response:
@@ -100,16 +97,15 @@ def page_routes(served: Served) -> list[Route]:
     async def translate_route(request: Request) -> Response:
         body = await request.body()
         asked = await served.beside(decoded, PAGE, body, "the body", size=len(body))
-        answer = await translated(served, asked, low)
+        answer = await translated(served, asked)
         if glyphs is not None:
             answer["characters"] = seen_characters(served.translator, glyphs, asked.text)
         return Response(msgspec.json.encode(answer), media_type="application/json")
 
-    routes = [Route("/page/about", about_route), Route("/page/translate", translate_route, methods=["POST"])]
+    calls = [("/page/about", about_route, "GET"), ("/page/translate", translate_route, "POST")]
     for path, file, kind in files:
-        content = Response(file.read_bytes(), headers=HEADERS, media_type=kind)
-        routes.append(Route(path, content, methods=["GET"]))
-    return routes
+        calls.append((path, Response(file.read_bytes(), headers=HEADERS, media_type=kind), "GET"))
+    return [Route(path, call, methods=[method], include_in_schema=False) for path, call, method in calls]
 
 
 def about(served: Served) -> dict:
@@ -135,15 +131,14 @@ def about(served: Served) -> dict:
     }
 
 
-async def translated(served: Served, asked: PageRequest, low: dict[str, float]) -> dict:
+async def translated(served: Served, asked: PageRequest) -> dict:
     """Return the page's answer: the best translations, each sentence's score, the attention of the best one.
 
-    Also the score below which the page marks a translation.
+    Also the score below which the page marks a sentence's translation.
 
     Args:
         served: the preset.
         asked: the page's request.
-        low: what `low_scores` returned.
 
     Raises:
         UserError: the request is invalid.
@@ -165,7 +160,7 @@ async def translated(served: Served, asked: PageRequest, low: dict[str, float]) 
             for sentence, best in zip(prepared.split.sentences, found, strict=True)
         ],
         "attention": drawn,
-        "low_score": low.get(direction_key(*direction)),
+        "low_score": served.low_score(direction),
     }
 
 
@@ -286,16 +281,6 @@ def _paragraphs(markdown: str) -> list[str]:
     """Return Markdown's paragraphs as plain text, without titles and tables."""
     blocks = re.split(r"\n\s*\n", re.sub(r"^ *[#|].*", "", markdown, flags=re.M))
     return [" ".join(block.replace("`", "").split()) for block in blocks if block.strip()]
-
-
-def low_scores(folder: Path | None, search: SearchSettings) -> dict[str, float]:
-    """Return, for each direction, the score below which the page marks a translation.
-
-    Empty if the server's search is not the preset's: another beam or penalty gives other scores.
-    """
-    if folder is None or own_search(folder) != search:
-        return {}
-    return read_object(folder / METADATA_FILE).get("low_scores") or {}
 
 
 def examples(folder: Path | None, translator: "Translator | CTranslate2Translator") -> list[dict]:

@@ -4,7 +4,7 @@ https://www.tensorflow.org/tfx/serving/api_rest
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -21,6 +21,8 @@ from kzoo.text.texts import Hypothesis
 
 # Placeholder for a hypothesis that the search did not find, as in a SavedModel.
 NONE = Hypothesis("", -1e9)
+# Signatures whose answers say which translations are doubtful: a prefix changes the scores.
+MARKED = ("serving_default", "n_best")
 # Maximum sentences that one call embeds, so that other requests wait less.
 EMBEDDED = 16
 
@@ -106,8 +108,8 @@ class RequestReader:
 
     def __init__(self, known: dict[str, Signature], limits: Limits):
         self._known, self._limits = known, limits
-        self._rows = {name: msgspec.json.Decoder(_rows(one.inputs)) for name, one in known.items()}
-        self._columns = {name: msgspec.json.Decoder(_columns(one.inputs)) for name, one in known.items()}
+        self._rows = {name: msgspec.json.Decoder(rows_type(name, one)) for name, one in known.items()}
+        self._columns = {name: msgspec.json.Decoder(columns_type(name, one)) for name, one in known.items()}
 
     def read(self, body: bytes) -> PredictRequest:
         """Return a request, decoded from its body.
@@ -142,29 +144,28 @@ class RequestReader:
         return PredictRequest(name, columns, by_row, asked.split_sentences)
 
 
-def _rows(inputs: dict[str, Tensor]) -> type:
-    """Return the type of "instances"."""
-    row = msgspec.defstruct("Row", list(_types(inputs).items()), forbid_unknown_fields=True)
-    return Annotated[list[row if len(inputs) > 1 else str | row], Meta(min_length=1)]
+def rows_type(name: str, signature: Signature) -> type:
+    """Return the type of "instances", of rows that are named after their signature."""
+    types = [(key, value_type(key, tensor)) for key, tensor in signature.inputs.items()]
+    row = msgspec.defstruct(f"{name}_row", types, forbid_unknown_fields=True)
+    return Annotated[list[row if len(types) > 1 else str | row], Meta(min_length=1)]
 
 
-def _columns(inputs: dict[str, Tensor]) -> type:
+def columns_type(name: str, signature: Signature) -> type:
     """Return the type of "inputs"."""
-    types = [(key, list[kind]) for key, kind in _types(inputs).items()]
-    columns = msgspec.defstruct("Columns", types, forbid_unknown_fields=True)
-    return columns if len(inputs) > 1 else columns | list[str]
+    types = [(key, list[value_type(key, tensor)]) for key, tensor in signature.inputs.items()]
+    columns = msgspec.defstruct(f"{name}_columns", types, forbid_unknown_fields=True)
+    return columns if len(types) > 1 else columns | list[str]
 
 
-def _types(inputs: dict[str, Tensor]) -> dict[str, type]:
-    """Return the type of each input's values."""
-    types = dict.fromkeys(inputs, str)
-    if image := inputs.get("image"):
-        types["image"] = Bytes
-        if image.dtype == "DT_FLOAT":
-            types["image"] = float
-            for _ in image.shape[1:]:
-                types["image"] = list[types["image"]]
-    return types
+def value_type(key: str, tensor: Tensor) -> type:
+    """Return the type of an input's or output's values."""
+    if tensor.dtype == "DT_STRING" and key == "image":
+        return Bytes
+    kind = {"DT_STRING": str, "DT_FLOAT": float}[tensor.dtype]
+    for _ in tensor.shape[1:]:
+        kind = list[kind]
+    return kind
 
 
 def decoded(decoder: msgspec.json.Decoder, content: bytes | Raw, called: str) -> Any:
@@ -206,7 +207,7 @@ def model_routes(served: Served) -> list[Route]:
         return Response(answer(asked, outputs), media_type="application/json")
 
     async def state(_) -> Response:
-        return JSONResponse(status(served))
+        return JSONResponse(msgspec.to_builtins(status(served)))
 
     async def about(_) -> Response:
         return JSONResponse(metadata(served))
@@ -223,11 +224,13 @@ def model_routes(served: Served) -> list[Route]:
         for end, call, method in calls
         for version in ("", f"/versions/{served.version}")
     ]
-    return [*routes, Route("/v1/{path:path}", missing, methods=["GET", "POST"])]
+    return [*routes, Route("/v1/{path:path}", missing, methods=["GET", "POST"], include_in_schema=False)]
 
 
 async def translate(served: Served, asked: PredictRequest) -> dict[str, list]:
     """Return a signature's outputs: each text's best translation, or all translations of the beam.
+
+    For signatures in `MARKED`, also whether each text's best translation is doubtful.
 
     Raises:
         UserError: an invalid input.
@@ -237,13 +240,17 @@ async def translate(served: Served, asked: PredictRequest) -> dict[str, list]:
     n = 1 if best else served.settings.beam_size
     texts, *others = map(asked.columns.get, ("text", "source_language", "target_language", "image", "prefix"))
     prepared = await served.prepared(texts, *others, split_sentences=asked.split_sentences)
-    found = prepared.split.join(await served.search(prepared, n))
-    full = [[*hypotheses, *[NONE] * (n - len(hypotheses))] for hypotheses in found]
+    found = await served.search(prepared, n)
+    full = [[*hypotheses, *[NONE] * (n - len(hypotheses))] for hypotheses in prepared.split.join(found)]
     outputs = {
         "translation": [[hypothesis.text for hypothesis in row] for row in full],
         "score": [[hypothesis.score for hypothesis in row] for row in full],
     }
-    return {key: [row[0] for row in rows] for key, rows in outputs.items()} if best else outputs
+    if best:
+        outputs = {key: [row[0] for row in rows] for key, rows in outputs.items()}
+    if asked.signature in MARKED:
+        outputs["doubtful"] = served.doubtful(prepared, found)  # not in TensorFlow Serving
+    return outputs
 
 
 async def embed(served: Served, asked: PredictRequest) -> dict[str, list]:
@@ -273,13 +280,34 @@ def _embeddings(translator, texts: list[str], languages: list[str]) -> list:
     return [msgspec.Raw(msgspec.json.encode(vector.tolist())) for vector in vectors]
 
 
-def status(served: Served) -> dict:
-    """Return the response of TensorFlow Serving's status API."""
-    state, code, message = "LOADING" if served.readiness else "AVAILABLE", "OK", ""
+class Reason(Struct):
+    """Why a model cannot be used."""
+
+    error_code: Literal["OK", "INTERNAL"] = "OK"
+    error_message: str = ""
+
+
+class VersionStatus(Struct):
+    """The state of a model's version."""
+
+    version: str
+    state: Literal["LOADING", "AVAILABLE", "END"]
+    status: Reason
+
+
+class Status(Struct):
+    """The response of TensorFlow Serving's status API."""
+
+    model_version_status: list[VersionStatus]
+
+
+def status(served: Served) -> Status:
+    """Return the state of the model's only version."""
     if served.readiness == BROKEN:
-        state, code, message = "END", "INTERNAL", BROKEN
-    reason = {"error_code": code, "error_message": message}
-    return {"model_version_status": [{"version": str(served.version), "state": state, "status": reason}]}
+        found = VersionStatus(str(served.version), "END", Reason("INTERNAL", BROKEN))
+    else:
+        found = VersionStatus(str(served.version), "LOADING" if served.readiness else "AVAILABLE", Reason())
+    return Status([found])
 
 
 def metadata(served: Served) -> dict:

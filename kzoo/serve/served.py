@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kzoo.decoding.search_settings import SearchSettings
 from kzoo.errors import UserError
+from kzoo.files import read_object
+from kzoo.hub.integrity import METADATA_FILE, own_search
+from kzoo.presets.shelf import direction_key
 from kzoo.serve.batching import Batcher
 from kzoo.serve.inputs import Limits, decoded_images, read_tokens
 from kzoo.serve.metrics import Metrics
@@ -60,7 +64,8 @@ class Served:
         max_batch: int. Maximum sentences per batch; 1 turns batching off.
         max_wait: float. Maximum milliseconds that a sentence waits for others while a thread is free.
         limits: of requests.
-        folder: the preset's folder. The page shows its card and scores.
+        folder: the preset's folder. The page shows its card and scores; without it, no translation is marked
+            as doubtful.
 
     Attributes:
         readiness: `""` once the usual shapes are compiled; before that, the reason.
@@ -86,6 +91,7 @@ class Served:
             raise UserError(f"max_wait must be from 0 to 3,600,000 milliseconds, not {max_wait}")
         self.translator, self.name, self.version, self.folder = translator, name, version, folder
         self.settings, self.limits = translator.search, limits or Limits()
+        self._low_scores = low_scores(folder, self.settings)
         self.engine = translator.engine
         self.metrics = Metrics(self.engine)
         self.readiness = PREPARING
@@ -175,6 +181,24 @@ class Served:
         self.metrics.sentences.inc(len(prepared.rows))
         return [hypotheses[:n] for hypotheses in found]
 
+    def low_score(self, direction: Direction) -> float | None:
+        """Return the score below which a direction's translations are doubtful; `None` if it is unknown."""
+        return self._low_scores.get(direction_key(*direction))
+
+    def doubtful(self, prepared: Prepared, found: list[list[Hypothesis]]) -> list[bool | None]:
+        """Return whether the best translation of a text's sentences has a low score; `None` if unknown.
+
+        Args:
+            prepared: the texts.
+            found: the translations of each sentence.
+        """
+        low = [self.low_score(direction) for direction in prepared.directions]
+        doubtful = [None if score is None else False for score in low]
+        for text, best in zip(prepared.split.text_of, found, strict=True):
+            if low[text] is not None and best[0].score < low[text]:
+                doubtful[text] = True
+        return doubtful
+
     async def beside(self, function: Callable, *args, size: int):
         """Return `function(*args)`, which reads or checks what a client sent.
 
@@ -239,3 +263,13 @@ class Served:
         else:
             log.info("ready: %s", self.engine)
             self.readiness = ""
+
+
+def low_scores(folder: Path | None, search: SearchSettings) -> dict[str, float]:
+    """Return, for each direction, the score below which a translation is doubtful.
+
+    Empty if the server's search is not the preset's: another beam or penalty gives other scores.
+    """
+    if folder is None or own_search(folder) != search:
+        return {}
+    return read_object(folder / METADATA_FILE).get("low_scores") or {}

@@ -30,7 +30,12 @@ TOO_MANY_CLIENTS = partial(refuse, "the server has too many other clients: try a
 log = logging.getLogger("kzoo.serve")
 
 
-def serve(served: Served, listening: socket.socket, allow_hosts: Sequence[str] = ()):
+def serve(
+    served: Served,
+    listening: socket.socket,
+    allow_hosts: Sequence[str] = (),
+    allow_origins: Sequence[str] = (),
+):
     """Serve until SIGTERM or Ctrl-C; then finish the requests in progress.
 
     Args:
@@ -38,13 +43,14 @@ def serve(served: Served, listening: socket.socket, allow_hosts: Sequence[str] =
         listening: the socket from `reserved`.
         allow_hosts: allowed host names, besides the machine's own. If empty, a server on a loopback address
             allows only the machine's own names, and one on another address allows any name.
+        allow_origins: as `origins` in `create_app`.
     """
     limited = allow_hosts or is_loopback(listening.getsockname()[0])
     end_on_sigterm()  # after a clean end, uvicorn raises the signal again
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     log.setLevel(logging.INFO)
     with contextlib.suppress(KeyboardInterrupt):
-        GracefulServer(served, allow_hosts if limited else None).run(sockets=[listening])
+        GracefulServer(served, allow_hosts if limited else None, allow_origins).run(sockets=[listening])
 
 
 class GracefulServer(uvicorn.Server):
@@ -52,14 +58,14 @@ class GracefulServer(uvicorn.Server):
 
     Args:
         served: the preset.
-        hosts: as in `create_app`.
+        hosts, origins: as in `create_app`.
     """
 
-    def __init__(self, served: Served, hosts: Collection[str] | None = None):
+    def __init__(self, served: Served, hosts: Collection[str] | None = None, origins: Collection[str] = ()):
         self.served = served
         files = most_files()
         config = uvicorn.Config(
-            create_app(served, hosts),
+            create_app(served, hosts, origins),
             log_config=None,
             log_level="warning",
             access_log=False,

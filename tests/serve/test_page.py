@@ -23,6 +23,7 @@ from kzoo.serve import inputs, page
 from kzoo.serve.batching import Batcher, Busy
 from kzoo.serve.inputs import decoded_images
 from kzoo.serve.page import drawn_attention, fitting
+from kzoo.serve.served import low_scores
 
 ENGLISH_FRENCH = {"source_language": "en", "target_language": "fr"}
 
@@ -198,12 +199,12 @@ def test_a_server_says_its_preset_s_card_and_threshold(folder):
 
 def test_low_scores_are_of_the_same_search(folder):
     own = SearchSettings()
-    assert page.low_scores(folder, own) == {"en-de": -0.5}
-    assert page.low_scores(None, own) == {}
+    assert low_scores(folder, own) == {"en-de": -0.5}
+    assert low_scores(None, own) == {}
     for other in ({"length_penalty": 0.6}, {"beam_size": 1}, {"max_length": 9}):
-        assert page.low_scores(folder, own.changed(**other)) == {}
+        assert low_scores(folder, own.changed(**other)) == {}
     (folder / "metadata.json").write_text('{"low_scores": null}')
-    assert page.low_scores(folder, own) == {}
+    assert low_scores(folder, own) == {}
 
 
 def test_pictures_to_try_tell_two_senses_of_the_same_words(folder):

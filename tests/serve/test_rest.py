@@ -147,7 +147,7 @@ def test_translations_are_those_of_translate(translator):
         missing = 2 - len(hypotheses)
         assert texts == [h.text for h in hypotheses] + [""] * missing
         np.testing.assert_allclose(values, [h.score for h in hypotheses] + [-1e9] * missing, rtol=1e-4)
-    assert none.json() == {"outputs": {"translation": [], "score": []}}
+    assert none.json() == {"outputs": {"translation": [], "score": [], "doubtful": []}}
 
 
 def test_translations_begin_with_a_prefix(translator):
@@ -169,6 +169,39 @@ def test_translations_begin_with_a_prefix(translator):
     check_error(long, 400, "at most 15")
     check_error(longer, 400, "prefix 1 has 300 characters")
     check_error(none, 400, "prefix")
+
+
+def test_a_translation_of_a_low_score_is_doubtful(translator, multilingual, tmp_path, monkeypatch):
+    """As on the page: by the direction's own score, of any sentence, in rows and columns."""
+    texts = ["a man walks.", "dogs. a man and two dogs.", ""]
+    sentences = [texts[0], *texts[1].split(" ", 1)]
+    first, *two = [best[0].score for best in translator.n_best(sentences, 1, beam_size=2)]
+    low = {"en-de": sum(two) / 2, "fr-de": 1.0}
+    metadata = {"parameter_count": 9, "low_scores": low}
+    for name, content in {"metadata": metadata, "search": {"beam_size": 2}, "translator": {}}.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    requests = (
+        {"inputs": texts},
+        {"inputs": texts, "split_sentences": True},
+        {"instances": texts[:1], "signature_name": "n_best"},
+        {"instances": [{"text": texts[0], "prefix": ""}], "signature_name": "prefixed"},
+    )
+    unknown = ask(served(translator), *requests)
+    assert unknown[0].json()["outputs"]["doubtful"] == [None] * 3
+    monkeypatch.setattr(translator, "source_language", "en")
+    monkeypatch.setattr(translator, "target_language", "de")
+    whole, split, several, prefixed = ask(served(translator, folder=tmp_path), *requests)
+    scores = whole.json()["outputs"]["score"]
+    expected = [score < low["en-de"] for score in scores]
+    assert whole.json()["outputs"]["doubtful"] == expected
+    assert split.json()["outputs"]["doubtful"] == [first < low["en-de"], True, False]
+    assert split.json()["outputs"]["score"][1] != scores[1]
+    assert several.json()["predictions"][0]["doubtful"] is expected[0]
+    assert "doubtful" not in prefixed.json()["predictions"][0]
+    languages = {"source_language": ["fr", "en", "de"], "target_language": ["de", "de", "en"]}
+    (mixed,) = ask(served(multilingual, folder=tmp_path), {"inputs": {"text": ["dogs."] * 3, **languages}})
+    found = mixed.json()["outputs"]
+    assert found["doubtful"] == [True, found["score"][1] < low["en-de"], None]
 
 
 def test_a_search_is_the_translator_s(translator, monkeypatch):
