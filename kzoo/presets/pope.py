@@ -57,12 +57,12 @@ def learned_base(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None,
 
 
 def pope_big(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
-    """Transformer big (Vaswani et al. 2017, Table 3) with Legendre positions; Aggarwal 2024 has none."""
+    """Transformer big (Vaswani et al. 2017, Table 3) with Legendre positions: not in Aggarwal 2024."""
     return transformer(source_tokenizer, target_tokenizer, **{**BIG, **POPE, **overrides})
 
 
 def sine_big(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
-    """Transformer big with sinusoids (Vaswani et al. 2017, Table 3): rows "big" of Aggarwal 2024, Table 1."""
+    """Transformer big with sinusoids (Vaswani et al. 2017, Table 3; "big" in Aggarwal 2024, Table 1)."""
     return transformer(source_tokenizer, target_tokenizer, **{**BIG, **SINE, **overrides})
 
 

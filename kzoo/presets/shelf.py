@@ -3,7 +3,6 @@
 import fnmatch
 import importlib
 import os
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from kzoo.files import cached_folder, read_object, write_json
 from kzoo.hub import location
 from kzoo.hub.integrity import CONFIG_FILE, METADATA_FILE, NOTES, SCORES_FILE, TRANSLATOR_FILE, SealedFolder
 from kzoo.hub.location import INSTALLABLE, SHELF, is_marian, shelved
+from kzoo.presets.builders import BUILDERS, PARAMETERS, phrase
 
 if TYPE_CHECKING:  # listing presets needs no deep-learning library
     from rich.console import Group
@@ -21,14 +21,6 @@ if TYPE_CHECKING:  # listing presets needs no deep-learning library
     from kzoo.models import MultilingualTranslator, Translator
 
 FORMAT = 3  # increase it when reading Marian's models changes: cached presets are then converted again
-# Each builder's module, read from the package's stub.
-BUILDERS = {
-    name: module
-    for module, name in re.findall(
-        r"from \.(\w+) import (\w+)", Path(__file__).with_name("__init__.pyi").read_text("utf-8")
-    )
-    if module != "shelf"
-}
 # The module that compiles a trained translator, by its backbone's class; see `family`.
 FAMILIES = {
     "AttentionBridgeBackbone": "attention_bridge",
@@ -73,10 +65,16 @@ def shelf_table(pattern: str = "*") -> "Group":
     )
     if missing:
         to_install.add_row("\n".join(missing), "pip install ./presets\n(in a clone of kzoo)")
-    to_train = Table("builders, to be trained", "family", show_lines=True)
+    to_train = Table(
+        Column("builder, to be trained", no_wrap=True),
+        Column("parameters", justify="right"),
+        "what it builds",
+    )
     for module in dict.fromkeys(BUILDERS.values()):
-        if matching := [name for name in names if BUILDERS.get(name) == module]:
-            to_train.add_row("\n".join(matching), module)
+        for name in names:
+            if BUILDERS.get(name) == module:
+                to_train.add_row(name, f"{PARAMETERS[name] / 1e6:.1f} M", phrase(name))
+        to_train.add_section()
     return Group(*(table for table in (trained, to_install, to_train) if table.row_count))
 
 

@@ -295,12 +295,12 @@ def test_the_list_says_family_languages_size_scores_and_licence():
     shown = printed("*")
     for name in list_presets():
         assert name in shown
-    assert "builders, to be trained" in shown
+    assert "builder, to be trained" in shown and "2.3 M │ Small Transformer with orthonormal" in shown
     shown = printed(NAME)
     for part in (NAME, "pope", "en → de", "6.8 M parameters, 14.", "BLEU 40.8 on test_2016_flickr"):
         assert part in shown
     assert "licence: non-commercial research" in shown
-    assert "builders" not in shown
+    assert "builder" not in shown
     assert "image_text" in printed("image_text_tiny_scenes_en_de")
 
 

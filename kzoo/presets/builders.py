@@ -1,0 +1,106 @@
+"""The builders: their names, arguments, phrases and sizes, without importing Keras, which takes seconds."""
+
+import ast
+import functools
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from kzoo.errors import UserError, nearest
+
+HERE = Path(__file__).parent
+# Each builder's module, read from the package's stub.
+BUILDERS = {
+    name: module
+    for module, name in re.findall(r"from \.(\w+) import (\w+)", (HERE / "__init__.pyi").read_text("utf-8"))
+    if module != "shelf"
+}
+# What each module's builders call: the function that assembles the translator, and the backbone's class.
+PARTS = {
+    "attention_bridge": ("attention_bridge", "AttentionBridgeBackbone"),
+    "glyph": ("recurrent", "RecurrentBackbone"),
+    "image_text": ("transformer", "TransformerBackbone"),
+    "pope": ("transformer", "TransformerBackbone"),
+}
+# The number of weights with the default vocabularies.
+PARAMETERS = {
+    "attention_bridge_bilingual": 49_642_026,
+    "attention_bridge_bilingual_tiny": 10_789_162,
+    "attention_bridge_m2m": 98_748_490,
+    "attention_bridge_m2m_tiny": 21_509_962,
+    "glyph_zh_en": 98_122_498,
+    "glyph_zh_en_tiny": 20_491_650,
+    "image_text_base": 65_554_432,
+    "image_text_tiny": 2_712_944,
+    "learned_base": 48_496_640,
+    "learned_tiny": 2_415_104,
+    "lookup_zh_en": 92_963_485,
+    "lookup_zh_en_tiny": 15_727_773,
+    "pope_base": 48_234_496,
+    "pope_big": 184_549_376,
+    "pope_small": 7_320_576,
+    "pope_tiny": 2_349_568,
+    "rope_base": 48_234_496,
+    "rope_small": 7_320_576,
+    "rope_tiny": 2_349_568,
+    "sine_base": 48_234_496,
+    "sine_big": 184_549_376,
+    "sine_small": 7_320_576,
+    "sine_tiny": 2_349_568,
+    "text_only_base": 48_234_496,
+    "text_only_tiny": 2_349_568,
+}
+
+
+def phrase(builder: str) -> str:
+    """Return what a builder builds: the first line of its docstring, without references."""
+    line = ast.get_docstring(_definitions()[builder]).splitlines()[0]
+    return re.sub(r" \([^)]*\)|`", "", line).rstrip(".")
+
+
+def check_arguments(builder: str, overrides: Iterable[str]):
+    """Raise `UserError` for an argument that neither a builder nor its backbone has."""
+    assembling, backbone = PARTS[BUILDERS[builder]]
+    names = (builder, assembling, backbone)
+    known = list(dict.fromkeys(name for part in names for name in _optional(_definitions()[part])))
+    for name in overrides:
+        if name not in known:
+            raise UserError(f"preset {builder}: there is no argument {name!r}; {nearest(name, known)}")
+
+
+def reads_glyphs(builder: str, overrides: dict) -> bool:
+    """Return whether a builder's model reads the glyphs of its source."""
+    by_default = "glyph" if builder.startswith("glyph_") else "lookup"
+    return overrides.get("source_embedding", by_default) == "glyph"
+
+
+def reads_pictures(builder: str, overrides: dict) -> bool:
+    """Return whether a builder's model reads a picture beside its source."""
+    return builder.startswith("image_text_") or "image_shape" in overrides
+
+
+@functools.cache
+def _definitions() -> dict[str, ast.FunctionDef]:
+    """Return the functions of the builders' modules, and the backbones' constructors by their class."""
+    found = {}
+    for module in set(BUILDERS.values()):
+        tree = ast.parse((HERE / f"{module}.py").read_text("utf-8"))
+        found |= {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    backbones = {backbone for _, backbone in PARTS.values()}
+    for path in (HERE.parent / "models").glob("*.py"):
+        text = path.read_text("utf-8")
+        if not any(f"class {backbone}(" in text for backbone in backbones):
+            continue
+        for kind in ast.parse(text).body:
+            if isinstance(kind, ast.ClassDef) and kind.name in backbones:
+                methods = {node.name: node for node in kind.body if isinstance(node, ast.FunctionDef)}
+                found[kind.name] = methods["__init__"]
+    return found
+
+
+def _optional(function: ast.FunctionDef) -> list[str]:
+    """Return the arguments of a function that have defaults."""
+    given = function.args
+    named = given.args[len(given.args) - len(given.defaults) :]
+    named += [name for name, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default]
+    return [name.arg for name in named]

@@ -1,0 +1,38 @@
+"""What is known of the builders without importing Keras is what they build."""
+
+import inspect
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import keras
+import pytest
+
+from kzoo import models
+from kzoo.presets import builder
+from kzoo.presets.builders import BUILDERS, PARAMETERS, PARTS, check_arguments, reads_glyphs, reads_pictures
+
+
+@pytest.fixture
+def uncompiled(monkeypatch):
+    """Builders that do not compile, because an optimizer has values."""
+    for module in {*BUILDERS.values()}:
+        monkeypatch.setattr(f"kzoo.presets.{module}.compile_translator", lambda *_, **__: None)
+
+
+@pytest.mark.usefixtures("uncompiled")
+@pytest.mark.parametrize("name", BUILDERS)
+def test_a_builder_is_known_without_keras(name):
+    def build():
+        with keras.StatelessScope(initialize_variables=False):
+            return builder(name)()
+
+    # In a new thread, because Keras keeps the list of variables to initialize per thread.
+    with ThreadPoolExecutor(1) as thread:
+        translator = thread.submit(build).result()
+    assert PARAMETERS[name] == sum(math.prod(weight.shape) for weight in translator.weights)
+    backbone = translator.backbone
+    assert reads_pictures(name, {}) == bool(getattr(translator, "image_shape", None))
+    assert reads_glyphs(name, {}) == hasattr(getattr(backbone, "source_embedding", None), "glyphs")
+    assert type(backbone) is getattr(models, PARTS[BUILDERS[name]][1])
+    given = inspect.signature(type(backbone)).parameters.values()
+    check_arguments(name, [one.name for one in given if one.default is not one.empty])
