@@ -81,7 +81,8 @@ def parse_arguments() -> argparse.Namespace:
 def with_kzoo(recipe: Recipe, folder: Path) -> dict[str, list[str]]:
     """Train as `kzoo train` does; return the translations of each test by the weights of the last epoch."""
     from kzoo.training import train
-    from kzoo.training.checkpoints import WEIGHTS, saved_in
+    from kzoo.training.checkpoints import WEIGHTS
+    from kzoo.training.run_folder import saved_in
 
     translator = train(recipe, folder / "run")
     *_, last = saved_in(folder / "run" / "checkpoints")[-1]

@@ -4,7 +4,7 @@ import contextlib
 import json
 import socket
 
-from kzoo.training.strategies import KERAS_PROCESSES, TF_CONFIG
+from kzoo.training.processes import KERAS_PROCESSES, TF_CONFIG
 
 
 def local_cluster(workers: int) -> list[dict[str, str]]:

@@ -126,7 +126,8 @@ def test_what_is_wrong_with_training_files_is_said_before_keras_is_loaded(tmp_pa
     for name, text in {"train.en": "One.\nTwo.\n", "train.de": "Eins.\n"}.items():
         (tmp_path / name).write_text(text)
     recipe = tmp_path / "my.toml"
-    recipe.write_text(RECIPE.replace("scenes", "files") + 'train = ["train.en", "train.de"]\n')
+    files = ["train.en", "train.de"]
+    recipe.write_text(RECIPE.replace("scenes", "files") + f"train = {files}\nval = {files}\n")
     error = run("train", str(recipe), monkeypatch=monkeypatch, capsys=capsys)[1]
     assert f"{tmp_path / 'train.en'} has 2 lines" in error
 

@@ -59,6 +59,8 @@ def train(
     """Train a model, or resume a stopped run."""
     from kzoo.training.choice import choose
     from kzoo.training.corpus import check_own_files
+    from kzoo.training.early_checks import check_early
+    from kzoo.training.processes import names_processes
     from kzoo.training.recipe import completed
 
     given, folder, where = _given(what, source, target)
@@ -69,13 +71,17 @@ def train(
         _print_choice(chosen)
     if show:
         return
-    check_own_files(recipe)
+    several = names_processes()
+    if several:  # one that failed would leave the others waiting, and files may differ between machines
+        check_own_files(recipe)
+    else:
+        check_early(recipe, folder)
     import_keras()
     from kzoo.training.compiling import tune_process
-    from kzoo.training.strategies import names_processes, open_strategy
+    from kzoo.training.strategies import open_strategy
 
     tune_process()  # `train` does too, but devices have started by then
-    if not names_processes():  # processes must connect before devices start
+    if not several:  # processes must connect before devices start
         start_devices()
     opened = open_strategy(strategy)
     from kzoo.training.run import train as train_recipe
@@ -138,6 +144,7 @@ def prepare(
     ] = None,
 ):
     """Tokenize a training text into files on disk (shards), for training that needs little memory."""
+    from kzoo.training.early_checks import check_preparation
     from kzoo.training.recipe import completed, read_values
 
     # Nothing is chosen by the text: training from shards may not have it.
@@ -145,6 +152,7 @@ def prepare(
     if not (output or values.shards):
         raise UserError("no folder to write: give -o FOLDER, or set shards in the recipe")
     folder = Path(os.path.expanduser(output or values.shards))
+    check_preparation(values, folder)
     start_backend()
     from kzoo.text.vocabulary import unknown_line
     from kzoo.training.preparation import prepare as prepare_shards
@@ -162,15 +170,16 @@ def demo(
     ] = None,
 ):
     """Train a small PoPE model on the built-in corpus Scenes, score it, and try a trained preset."""
+    from kzoo.presets.shelf import locate
+
+    locate(SHELF_PRESET)  # if the shelf is missing, say so before a minute of training
     start_backend()
     from kzoo.data import open_corpus
     from kzoo.evaluation import evaluate, score_table
     from kzoo.presets import load
-    from kzoo.presets.shelf import locate
     from kzoo.training.recipe import read_recipe
     from kzoo.training.run import train as train_recipe
 
-    locate(SHELF_PRESET)  # if the shelf is missing, say so before a minute of training
     print("Training a small Transformer with PoPE positions on Scenes, English to German")
     translator = train_recipe(read_recipe("demo_scenes"), DEMO_RUN)
 

@@ -61,7 +61,7 @@ class Corpus:
             >>> open_corpus("multi30k").sentences("test_2016_flickr", "en")[0]
             'A man in an orange hat starring at something.'
         """
-        self._check(split, language)
+        self.check(split, language)
         return self._text(split, language).sentences
 
     def pairs(self, split: str, source: str, target: str) -> tuple[list[str], list[str]]:
@@ -80,7 +80,7 @@ class Corpus:
             >>> len(english), len(german)
             (1014, 1014)
         """
-        self._check(split, source, target)  # both, before the first is read or downloaded
+        self.check(split, source, target)  # both, before the first is read or downloaded
         left, right = self._text(split, source), self._text(split, target)
         check_aligned(left, right)
         return left.sentences, right.sentences
@@ -137,7 +137,8 @@ class Corpus:
             raise UserError(f"corpus {self.name} has no split {split!r}: {nearest(split, list(self.splits))}")
         return tuple(language for language in self.languages if (split, language) not in self.absent)
 
-    def _check(self, split: str, *languages: str) -> None:
+    def check(self, split: str, *languages: str):
+        """Raise `UserError` if there is no such split, or it lacks one of the languages."""
         here = self.languages_in(split)
         for language in languages:
             if language not in self.languages:

@@ -1,7 +1,9 @@
 """The directions that a multilingual model is trained on."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
+from numbers import Real
 
 from kzoo.errors import UserError, nearest
 
@@ -77,3 +79,17 @@ def two_languages(pair: str, languages: Sequence[str]) -> tuple[str, str]:
         f"{pair!r} does not name two of the languages {', '.join(languages)}; write them as "
         f"{languages[0]}-{languages[-1]}"
     )
+
+
+def check_weights(weights: dict[tuple[str, str], float], pairs: list[tuple[str, str]]):
+    """Raise `UserError` unless each pair has a positive weight, and nothing else has one."""
+    known = set(pairs)
+    unknown = [f"{source}-{target}" for source, target in weights if (source, target) not in known]
+    if unknown:
+        raise UserError(f"weights are given for pairs that are not trained: {', '.join(unknown)}")
+    for (source, target), weight in weights.items():
+        if isinstance(weight, bool) or not isinstance(weight, Real) or not math.isfinite(weight):
+            raise UserError(f"the weight of {source}-{target} is {weight!r}, not a number")
+    without = [f"{source}-{target}" for source, target in pairs if not weights.get((source, target), 0) > 0]
+    if without:
+        raise UserError(f"every pair needs a weight over 0; {', '.join(without)} has none")

@@ -2,15 +2,14 @@
 
 import functools
 import hashlib
-import math
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from numbers import Real
 
 import numpy as np
 
 from kzoo.data.batch_shapes import batch_shapes, check_longest, differing_first_two, pair_lengths
 from kzoo.data.batches import Batches, BatchesByEpoch
+from kzoo.data.language_pairs import check_weights
 from kzoo.errors import UserError
 
 
@@ -119,17 +118,3 @@ def apportioned(count: int, shares: Sequence[float]) -> list[int]:
     """
     ends = [round(count * part / sum(shares)) for part in accumulate(shares)]
     return [max(1, end - start) for start, end in pairwise([0, *ends])]
-
-
-def check_weights(weights: dict[tuple[str, str], float], pairs: list[tuple[str, str]]):
-    """Raise `UserError` unless each pair has a positive weight, and nothing else has one."""
-    known = set(pairs)
-    unknown = [f"{source}-{target}" for source, target in weights if (source, target) not in known]
-    if unknown:
-        raise UserError(f"weights are given for pairs that are not trained: {', '.join(unknown)}")
-    for (source, target), weight in weights.items():
-        if isinstance(weight, bool) or not isinstance(weight, Real) or not math.isfinite(weight):
-            raise UserError(f"the weight of {source}-{target} is {weight!r}, not a number")
-    without = [f"{source}-{target}" for source, target in pairs if not weights.get((source, target), 0) > 0]
-    if without:
-        raise UserError(f"every pair needs a weight over 0; {', '.join(without)} has none")

@@ -5,11 +5,12 @@ Also its search settings.
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kzoo.decoding.search_settings import SearchSettings
-from kzoo.errors import UserError
+from kzoo.errors import UserError, nearest
 from kzoo.files import read_object, sha256, write_json
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ TRANSLATOR_FILE = "translator.json"
 SEARCH_FILE = "search.json"
 CARD_FILE = "README.md"
 SCORES_FILE = "scores.json"
+# Arguments of backbones that may be changed after training.
+OVERRIDES = ("dropout", "dtype", "max_length", "penalty_weight")
 NOTES = (CARD_FILE, SCORES_FILE)  # for people; written after the preset
 
 
@@ -132,6 +135,23 @@ def holds_values(array: "h5py.Dataset") -> bool:
     """
     declared_only = array.nbytes > max(2**20, 1000 * array.id.get_storage_size())
     return not (array.external or array.is_virtual or declared_only)
+
+
+def check_overrides(preset: str | os.PathLike, config: dict, overrides: Iterable[str]):
+    """Raise `UserError` for an argument of a trained backbone that may not be changed.
+
+    Args:
+        preset: the preset, named in errors.
+        config: the backbone's arguments.
+        overrides: the names to change.
+    """
+    fixed = ["max_length"] if config.get("position_encoding") == "learned" else []  # its table's size
+    may_differ = [name for name in OVERRIDES if name in config and name not in fixed]
+    for name in overrides:
+        if name not in may_differ:
+            raise UserError(
+                f"preset {preset} has no argument {name!r} to change; {nearest(name, may_differ)}"
+            )
 
 
 def own_search(folder: Path) -> SearchSettings:

@@ -12,7 +12,7 @@ import h5py
 import keras
 from keras_hub.models import Backbone
 
-from kzoo.errors import UserError, nearest
+from kzoo.errors import UserError
 from kzoo.files import check_replaceable, check_space, read_object, whole_folder
 from kzoo.hub.integrity import (
     CONFIG_FILE,
@@ -20,6 +20,7 @@ from kzoo.hub.integrity import (
     SEARCH_FILE,
     TRANSLATOR_FILE,
     SealedFolder,
+    check_overrides,
     own_search,
     seal,
 )
@@ -36,8 +37,6 @@ from kzoo.models.preset_checks import (
 WEIGHTS_FILE = "model.weights.h5"  # as keras-hub names it
 SHARDS_FILE = "model.weights.json"  # of large models: lists the file of each weight
 SHARD_SIZE = 0.03  # GiB of float32 per file, half as much in float16; hosts refuse large files
-# Arguments of backbones that may be changed after training.
-OVERRIDES = ("dropout", "dtype", "max_length", "penalty_weight")
 OWN_WEIGHTS = re.compile(r"model(_\d+)?\.weights\.h5", re.ASCII)  # whole, or a shard
 TOKENIZER_FILE = re.compile(r"[\w-]+\.json", re.ASCII)
 
@@ -186,7 +185,8 @@ def read_preset(preset: str | os.PathLike, translator: type[keras.Model], **over
     Args:
         preset: a folder, a name on the shelf, or a handle; see `kzoo.hub.locate`.
         translator: the class to build: the preset's, or a subclass.
-        **overrides: arguments of the backbone that replace the saved ones: those in `OVERRIDES`.
+        **overrides: arguments of the backbone that replace the saved ones: those in
+            `kzoo.hub.integrity.OVERRIDES`.
 
     Raises:
         UserError: there is no such preset; a file is missing or altered; the format is newer than this kzoo;
@@ -220,13 +220,7 @@ def read_preset(preset: str | os.PathLike, translator: type[keras.Model], **over
     check_object(configuration, folder / CONFIG_FILE)
     with _in_one_line(folder, overrides):
         config = configuration["config"]
-        fixed = ["max_length"] if config.get("position_encoding") == "learned" else []  # its table's size
-        may_differ = [name for name in OVERRIDES if name in config and name not in fixed]
-        for name in overrides:
-            if name not in may_differ:
-                raise UserError(
-                    f"preset {folder} has no argument {name!r} to change; {nearest(name, may_differ)}"
-                )
+        check_overrides(folder, config, overrides)
         check_weights(folder, configuration, [folder / name for name in weights if name != SHARDS_FILE])
         by_file = {file: _read_tokenizer(sealed, file) for file in files}
         tokenizers = [by_file[file] for file in files]

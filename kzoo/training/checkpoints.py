@@ -14,10 +14,10 @@ from keras import ops
 
 from kzoo.errors import UserError
 from kzoo.files import check_space, remove_folder, remove_unfinished, sha256, whole_folder
+from kzoo.training.run_folder import saved_in
 from kzoo.training.strategies import Strategy
 
 WEIGHTS, STATE, SUMS = "checkpoint.weights.h5", "state.json", "SHA256SUMS"
-NAME = re.compile(r"epoch_(?P<epoch>\d{4,})(_batch_(?P<batch>\d{6,}))?")  # numbers may have more digits
 # Steps between checks of the loss. If one worker stopped as soon as its own loss is not finite, the others
 # would wait for it. One step later, the weights of all workers are affected, so all stop together.
 EVERY = 16
@@ -263,12 +263,6 @@ def data_has_changed(folder: Path) -> str:
         f"{folder}: the training or validation data has changed since this was trained, or an older kzoo "
         "read it differently: give another folder, or restore the data"
     )
-
-
-def saved_in(folder: Path) -> list[tuple[int, int, Path]]:
-    """Return each checkpoint's epochs, batches of the next epoch, and folder, oldest first."""
-    found = [(NAME.fullmatch(path.name), path) for path in folder.glob("epoch_*")]
-    return sorted((int(name["epoch"]), int(name["batch"] or 0), path) for name, path in found if name)
 
 
 def updates(model: keras.Model) -> int:

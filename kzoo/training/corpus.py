@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kzoo.data import open_corpus, open_files
 from kzoo.data.corpora import CORPORA, Corpus
-from kzoo.data.language_pairs import language_pairs
+from kzoo.data.language_pairs import check_weights, language_pairs, two_languages
 from kzoo.errors import UserError
 from kzoo.files import read_object, write_json
 from kzoo.presets.shelf import BUILDERS, read_scores
@@ -80,6 +80,18 @@ def recipe_directions(recipe: Recipe) -> Directions:
     """
     chosen = recipe.centre, recipe.left_out, recipe.monolingual, recipe.directions
     return language_pairs(recipe.languages, *chosen)
+
+
+def recipe_weights(recipe: Recipe) -> dict[tuple[str, str], float]:
+    """Return each direction's share of the batches in a multilingual recipe; empty if it sets none.
+
+    Raises:
+        UserError: as for `two_languages` and `check_weights`.
+    """
+    weights = {two_languages(name, recipe.languages): weight for name, weight in recipe.pair_weights.items()}
+    if weights:
+        check_weights(weights, recipe_directions(recipe))
+    return weights
 
 
 def text_languages(recipe: Recipe) -> list[str]:

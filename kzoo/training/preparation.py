@@ -12,24 +12,23 @@ from pathlib import Path
 from kzoo.data.own_files import stream_pairs
 from kzoo.data.shards import (
     FORMAT,
-    INDEX,
     PAIRS,
     Encoding,
     Index,
     Shards,
-    check_installed,
     write_shards,
 )
 from kzoo.engine import usable_cores
 from kzoo.errors import UserError
-from kzoo.files import check_replaceable, sha256, whole_folder
+from kzoo.files import sha256, whole_folder
 from kzoo.text import CharacterTokenizer
 from kzoo.text.pieces import Subwords
 from kzoo.text.texts import character_tokens
 from kzoo.training.corpus import recipe_corpus
-from kzoo.training.recipe import Recipe, check_recipe
+from kzoo.training.early_checks import check_preparation
+from kzoo.training.recipe import Recipe, shard_settings
 from kzoo.training.trained_rows import ROWS, recorded
-from kzoo.training.vocabularies import learned_tokenizers, shard_settings
+from kzoo.training.vocabularies import learned_tokenizers
 
 SAMPLE = 200_000  # pairs to learn subwords from
 BLOCK = 10_000  # pairs between progress updates
@@ -65,16 +64,9 @@ def prepare(
     Raises:
         UserError: the text, the recipe or the folder cannot be used, or the disk is full.
     """
-    if recipe.languages:
-        raise UserError("the recipe is multilingual, and shards hold one direction: train it without shards")
-    # Check the recipe as it will be trained.
     folder = Path(os.path.expanduser(folder))
-    recipe = check_recipe(dataclasses.replace(recipe, shards=str(folder)))
+    recipe = check_preparation(recipe, folder)
     settings = shard_settings(recipe)
-    check_installed()
-    check_replaceable(
-        folder, INDEX, "*.array_record", "*.lengths.npy", "subwords.*.model", "characters.json", ROWS
-    )
     read = training_pairs(recipe)
     with whole_folder(folder) as unfinished:
         with progress("reading", None) as advance:

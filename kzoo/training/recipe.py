@@ -21,7 +21,8 @@ from msgspec import Meta
 from kzoo.data.own_files import is_table
 from kzoo.decoding.search_settings import GNMT
 from kzoo.errors import UserError, nearest
-from kzoo.presets.shelf import BUILDERS
+from kzoo.presets.builders import BUILDERS, check_arguments, reads_glyphs, reads_pictures
+from kzoo.text.languages import has_two_kinds_of_i
 from kzoo.training.choice import Choice, choose, languages_of
 
 # The zoo's own recipes: in a clone; in an installation.
@@ -351,11 +352,11 @@ def text_values(
         values |= {"source": languages[0], "target": languages[-1]}
     for override in overrides:
         _override(values, override)
-    return values
+    return _plausible(values, "your own text")
 
 
 def read_values(path: str | Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the values that a recipe gives, unchecked; arguments and errors as in `read_recipe`."""
+    """Return the values that a recipe gives; arguments and errors as in `read_recipe`."""
     path = recipe_file(path)
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
@@ -368,6 +369,12 @@ def read_values(path: str | Path, overrides: Sequence[str] = ()) -> dict[str, An
     values = {name: _from_folder(path.parent, name, value) for name, value in values.items()}
     for override in overrides:
         _override(values, override)
+    return _plausible(values, str(path))
+
+
+def _plausible(values: dict[str, Any], where: str) -> dict[str, Any]:
+    """Return the values, checked before the text is read, which chooses further ones."""
+    make_recipe({"preset": "", "corpus": ""} | values, where)
     return values
 
 
@@ -441,7 +448,7 @@ def _checked(values: dict, where: str) -> Recipe:
     recipe = make_recipe(values, where)
     _check_has_effect(recipe, where)
     if recipe.preset in BUILDERS:
-        check_languages(recipe, BUILDERS[recipe.preset] == "attention_bridge")
+        _check_builder(recipe)
     return recipe
 
 
@@ -493,6 +500,10 @@ def _check_together(recipe: Recipe, where: str):
         odd = code in recipe.languages and not re.fullmatch(r"[\w-]+", code, re.ASCII)
         if odd or "/" in code or "\\" in code or code == "..":
             raise UserError(f"{where}: language code {code!r}: use letters, digits and hyphens")
+        if recipe.text == "truecased" and has_two_kinds_of_i(code):
+            raise UserError(
+                f"{where}: text = 'truecased' does not support dotted and dotless i in language {code!r}"
+            )
         if right := COUNTRIES.get(code.lower()):
             raise UserError(f"{where}: {code!r} is a country's code; the language's is {right!r}")
     if taken := {"dtype", "name"} & recipe.model.keys():
@@ -526,8 +537,54 @@ def _check_has_effect(recipe: Recipe, where: str):
         )
 
 
-def check_languages(recipe: Recipe, several: bool):
-    """Raise `UserError` if only one of preset and recipe is multilingual."""
+def _check_builder(recipe: Recipe):
+    """Raise `UserError` if a recipe does not fit the model that its builder will build."""
+    family = BUILDERS[recipe.preset]
+    languages = recipe.languages if family == "attention_bridge" else None
+    check_model(recipe, languages, reads_pictures(recipe.preset, recipe.model), family == "glyph")
+    if reads_glyphs(recipe.preset, recipe.model) and not recipe.source_characters:
+        raise UserError(
+            f'preset {recipe.preset} reads the glyphs of characters: set source_characters = "common"'
+        )
+    check_arguments(recipe.preset, recipe.model)
+
+
+def check_model(recipe: Recipe, languages: list[str] | None, pictures: bool, recurrent: bool):
+    """Check that a recipe fits its model.
+
+    Args:
+        recipe: the recipe.
+        languages: the languages of a multilingual model; `None`: a model of one direction.
+        pictures: whether the model reads images.
+        recurrent: whether it has a recurrent decoder.
+
+    Raises:
+        UserError: it does not.
+    """
+    several, name = languages is not None, recipe.preset
     if several != bool(recipe.languages):
         needs = "languages" if several else "source and target"
-        raise UserError(f"preset {recipe.preset} needs {needs} in its recipe")
+        raise UserError(f"preset {name} needs {needs} in its recipe")
+    if several and recipe.languages != languages:
+        raise UserError(
+            f"preset {name} has the languages {', '.join(languages)}: give the same, in this order; choose "
+            "directions with centre, left_out or directions"
+        )
+    if recipe.language_model_epochs and not recurrent:
+        raise UserError(f"{name} has no recurrent decoder to train first: remove language_model_epochs")
+    if recipe.images and not pictures:
+        raise UserError(f"{name} reads text only: remove images from the recipe")
+    if recipe.shards and pictures:
+        raise UserError(f"{name} reads images, but shards have none: remove shards from the recipe")
+
+
+def shard_settings(recipe: Recipe) -> dict:
+    """Return the keys and values of the recipe that its shards depend on.
+
+    Raises:
+        UserError: shards cannot have the recipe's form of text.
+    """
+    if recipe.text != "raw":
+        raise UserError(f"shards hold raw text, but the recipe's is {recipe.text}: remove text or shards")
+    names = ("source", "target", "vocabulary_size", "joint_vocabulary", "source_characters")
+    return {name: getattr(recipe, name) for name in names}

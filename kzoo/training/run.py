@@ -152,6 +152,8 @@ def train(
         if checkpoints.epoch < recipe.epochs and (batch or not done) and not history.out_of_patience:
             steps = planned_steps(recipe, len(batches))
             report.compiled = compile_step(translator, shared, steps, checkpoints.step > 0, folder)
+            if prints:
+                print(f"the loss is in nats per {task.loss_unit}")
             if prints and (advice := too_long_a_warm_up(recipe, len(batches))):
                 print(advice)
             fit_from(checkpoints.epoch, batch, translator, counted, recipe.epochs, callbacks, verbose)

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,8 @@ LANGUAGE_MODEL = ("language_model", "language_model_checkpoints")  # trained bef
 RATES = {"optimizer"} | {
     name for name, key in KEYS.items() if {NOAM, CONSTANT_RATE} & {*key.metadata["uses"]}
 }
+# Numbers may have more digits.
+CHECKPOINT = re.compile(r"epoch_(?P<epoch>\d{4,})(_batch_(?P<batch>\d{6,}))?")
 LOCK = ".lock"  # stays when a run ends
 
 
@@ -29,8 +32,7 @@ def one_process(folder: Path) -> Iterator[None]:
     Raises:
         UserError: another process trains there, the folder holds a preset, or it cannot be written.
     """
-    if any((folder / mark).is_file() for mark in MARKS):
-        raise UserError(f"{folder} holds a preset, which would hide the trained one: give another folder")
+    _check_no_preset(folder)
     with held(folder, folder / LOCK, "trains here; stop it, or give another folder"):
         with contextlib.suppress(OSError):  # on a full disk, the lock works without this text
             (folder / LOCK).write_text(f"process {os.getpid()} on {socket.gethostname()}\n")
@@ -46,31 +48,45 @@ def claim(folder: Path, recipe: Recipe):
         UserError: the folder holds a trained preset without its checkpoints, a run of another recipe, an
             unreadable recipe, or files that are not a run's.
     """
-    if holds_this_run(folder, recipe):
+    if check_folder(folder, recipe):
         return
-    start = folder / START
-    decoders = [folder / name for name in LANGUAGE_MODEL if (folder / name).exists()]
-    learned = sorted(found for pattern in VOCABULARIES for found in folder.glob(pattern))
-    made = [*learned, *decoders, *([start] if start.exists() else [])]
-    if made and not (folder / RECIPE_FILE).exists():
-        names = ", ".join(path.name for path in made)
-        raise UserError(f"{folder} has {names}, but no {RECIPE_FILE}: not a run's folder; choose another")
+    learned, decoders, start = _made(folder)
     differing = _differing(folder, recipe) if (folder / RECIPE_FILE).exists() else []
     if decoders and not differing:
         return
     for path in learned:
         path.unlink()
-    for path in decoders:
+    for path in (*decoders, *(start if "preset" in differing else ())):
         remove_folder(path)
-    if "preset" in differing and start.exists():
-        remove_folder(start)
     record(folder, recipe)
+
+
+def check_folder(folder: Path, recipe: Recipe) -> bool:
+    """Return whether a folder has checkpoints of this recipe's run. Raise `UserError` as `claim`."""
+    _check_no_preset(folder)
+    if holds_this_run(folder, recipe):
+        return True
+    made = [path for paths in _made(folder) for path in paths]
+    if made and not (folder / RECIPE_FILE).exists():
+        names = ", ".join(path.name for path in made)
+        raise UserError(f"{folder} has {names}, but no {RECIPE_FILE}: not a run's folder; choose another")
+    return False
+
+
+def _check_no_preset(folder: Path):
+    if any((folder / mark).is_file() for mark in MARKS):
+        raise UserError(f"{folder} holds a preset, which would hide the trained one: give another folder")
+
+
+def _made(folder: Path) -> tuple[list[Path], list[Path], list[Path]]:
+    """Return a run's vocabularies, decoders and copied preset, as far as there are any."""
+    learned = sorted(found for pattern in VOCABULARIES for found in folder.glob(pattern))
+    decoders, start = [folder / name for name in LANGUAGE_MODEL], [folder / START]
+    return learned, [*filter(Path.exists, decoders)], [*filter(Path.exists, start)]
 
 
 def holds_this_run(folder: Path, recipe: Recipe) -> bool:
     """Return whether a folder has checkpoints of this recipe's run. Raise `UserError` for another run's."""
-    from kzoo.training.checkpoints import saved_in  # imports Keras, which reading a recipe does not need
-
     trained = [epoch for epoch, _, _ in saved_in(folder / "checkpoints")]
     if not trained:
         if (folder / "preset").exists():
@@ -91,6 +107,12 @@ def holds_this_run(folder: Path, recipe: Recipe) -> bool:
             f"give another folder, or at least epochs={epochs}"
         )
     return True
+
+
+def saved_in(folder: Path) -> list[tuple[int, int, Path]]:
+    """Return each checkpoint's epochs, batches of the next epoch, and folder, oldest first."""
+    found = [(CHECKPOINT.fullmatch(path.name), path) for path in folder.glob("epoch_*")]
+    return sorted((int(name["epoch"]), int(name["batch"] or 0), path) for name, path in found if name)
 
 
 def _differing(folder: Path, recipe: Recipe) -> list[str]:

@@ -14,14 +14,8 @@ import keras
 
 from kzoo.data.batches import WorkerRows
 from kzoo.errors import UserError, WorkerError, first_line, nearest, one_line
+from kzoo.training.processes import KERAS_PROCESSES, TF_CONFIG, VARIABLES, names_processes
 
-TF_CONFIG = "TF_CONFIG"
-KERAS_PROCESSES = (
-    "KERAS_DISTRIBUTION_JOB_ADDRESSES",
-    "KERAS_DISTRIBUTION_NUM_PROCESSES",
-    "KERAS_DISTRIBUTION_PROCESS_ID",
-)
-VARIABLES = {"tensorflow": (TF_CONFIG,), "jax": KERAS_PROCESSES}  # environment variables that name processes
 EXAMPLE = (
     '{"cluster": {"worker": ["10.0.0.1:2222", "10.0.0.2:2222"]}, "task": {"type": "worker", "index": 0}}'
 )
@@ -434,9 +428,3 @@ def _default(backend: str) -> str:
     except Exception as error:  # each backend has its own error classes
         raise UserError(f"{backend} finds no device ({first_line(error):.160})") from None
     return devices if sum(not name.startswith("cpu") for name in found) > 1 else "one"
-
-
-def names_processes(*backends: str) -> list[str]:
-    """Return the environment variables that name processes for these backends; by default for any."""
-    names = [name for backend in backends or VARIABLES for name in VARIABLES.get(backend, ())]
-    return [name for name in names if os.environ.get(name)]

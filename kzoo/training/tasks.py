@@ -11,9 +11,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.data import Batches, Corpus, FeatureFile, PairBatches, ShardedBatches, Shards
 from kzoo.data.batch_shapes import check_longest
-from kzoo.data.language_pairs import two_languages
-from kzoo.data.pair_batches import check_weights
-from kzoo.errors import UserError, nearest
+from kzoo.errors import UserError
 from kzoo.files import whole_folder
 from kzoo.hub.integrity import METADATA_FILE, SealedFolder
 from kzoo.images import image_rows
@@ -25,16 +23,16 @@ from kzoo.models import (
     NoamSchedule,
     SentenceCrossEntropy,
 )
-from kzoo.presets import build, list_presets, load
+from kzoo.presets import build, load
 from kzoo.presets.shelf import BUILDERS, locate
 from kzoo.text.vocabulary import unknown_characters
-from kzoo.training.checkpoints import saved_in
-from kzoo.training.corpus import recipe_directions, text_languages
-from kzoo.training.recipe import Recipe, check_languages
+from kzoo.training.corpus import recipe_directions, recipe_weights, text_languages
+from kzoo.training.early_checks import starting_preset
+from kzoo.training.recipe import Recipe, check_model, shard_settings
 from kzoo.training.run_folder import START
 from kzoo.training.trained_rows import ROWS, copy_rows, record_rows, recorded_in
 from kzoo.training.validation import DirectionScores, TranslationScore
-from kzoo.training.vocabularies import learned_subwords, learned_tokenizers, shard_settings
+from kzoo.training.vocabularies import learned_subwords, learned_tokenizers
 
 
 class Task:
@@ -45,7 +43,10 @@ class Task:
         validation: sentences of the validation split. `build` removes those that the recipe drops.
         unknown: for each language, the characters of the training text that its vocabulary lacks.
         images: the images of `"train"` and `"validation"`, if the model reads images.
+        loss_unit: what the loss is a mean over.
     """
+
+    loss_unit = "token"
 
     def __init__(self, recipe: Recipe, corpus: Corpus):
         self.recipe, self.corpus, self.sides, self.unknown, self.images = recipe, corpus, ([], []), {}, {}
@@ -65,6 +66,9 @@ class Task:
         """Return the compiled translator of the run in `folder`."""
         recipe, untrained = self.recipe, self.recipe.preset in BUILDERS
         translator = self._built(self.learn(folder)) if untrained else load_start(recipe, folder)
+        languages = translator.languages if translator.multilingual else None
+        recurrent = hasattr(translator.backbone, "language_model")
+        check_model(recipe, languages, bool(getattr(translator, "image_shape", None)), recurrent)
         translator.compile(optimizer=make_optimizer(recipe, translator.backbone.width), loss=self._loss())
         translator.search = translator.search.changed(**recipe.search_settings())  # `None` keeps a setting
         self._match(translator)
@@ -163,24 +167,14 @@ class OneDirection(Task):
         recipe, split = self.recipe, self.recipe.validation
         languages = translator.direction(recipe.source, recipe.target)
         translator.source_language, translator.target_language = languages
-        if recipe.language_model_epochs and not hasattr(translator.backbone, "language_model"):
-            raise UserError(
-                f"{recipe.preset} has no recurrent decoder to train first: remove language_model_epochs"
-            )
         if translator.image_shape:
             self._read_images(translator)
-        elif recipe.images:
-            raise UserError(f"{recipe.preset} reads text only: remove images from the recipe")
         source = [recipe.source], self.validation[:1], [translator.source_tokenizer]
         _, kept = self._tokens(split, *source, translator.backbone.max_length)
         self.validation = tuple(rows_of(side, kept) for side in self.validation)
         self.images["validation"] = rows_of(self.images.get("validation"), kept)
 
     def _read_images(self, translator: keras.Model):
-        if self.shards:
-            raise UserError(
-                f"{self.recipe.preset} reads images, but shards have none: remove shards from the recipe"
-            )
         splits = {"train": "train", "validation": self.recipe.validation}
         images = {part: self.corpus.images(split) for part, split in splits.items()}
         if isinstance(images["train"], FeatureFile):  # not pictures
@@ -228,14 +222,12 @@ class OneDirection(Task):
 class SeveralDirections(Task):
     """The task of a recipe with `languages`: one model for several directions of aligned text."""
 
+    loss_unit = "sentence"
+
     def __init__(self, recipe: Recipe, corpus: Corpus):
         super().__init__(recipe, corpus)
         self.directions = recipe_directions(recipe)
-        self.weights = {
-            two_languages(name, recipe.languages): weight for name, weight in recipe.pair_weights.items()
-        }
-        if self.weights:
-            check_weights(self.weights, self.directions)
+        self.weights = recipe_weights(recipe)
         first, *others = text_languages(recipe)
         self.train, self.validation = (
             # Each beside the first, because an error names both files.
@@ -262,11 +254,6 @@ class SeveralDirections(Task):
     def _match(self, translator: keras.Model):
         """Match translator and data: their languages and validation sentences."""
         recipe = self.recipe
-        if recipe.languages != translator.languages:
-            raise UserError(
-                f"preset {recipe.preset} has the languages {', '.join(translator.languages)}: give the same, "
-                "in this order; choose directions with centre, left_out or directions"
-            )
         tokenizers = [translator.tokenizers[language] for language in self.validation]
         text = list(self.validation), self.validation.values(), tokenizers
         _, kept = self._tokens(recipe.validation, *text, translator.backbone.max_length)
@@ -323,16 +310,9 @@ def copy_start(recipe: Recipe, folder: Path):
         UserError: there is no such preset, it cannot be downloaded, or a file of it is missing or altered.
     """
     start = folder / START
-    if start.is_dir() and saved_in(folder / "checkpoints"):
+    preset = starting_preset(recipe, folder, locate)
+    if preset == start:
         return
-    try:
-        preset = locate(recipe.preset)
-    except UserError:
-        if start.is_dir():
-            return
-        if "://" in recipe.preset:
-            raise
-        raise UserError(f"no preset {recipe.preset!r}; {nearest(recipe.preset, list_presets())}") from None
     sealed = SealedFolder(preset)
     sealed.check()
     with whole_folder(start) as copy:
@@ -347,16 +327,13 @@ def load_start(recipe: Recipe, folder: Path) -> keras.Model:
     """Return the translator that `copy_start` copied, with the recipe's precision and its `model` arguments.
 
     Raises:
-        UserError: the copy is altered, the model does not take these arguments, or only one of recipe and
-            model is multilingual.
+        UserError: the copy is altered, or the model does not take these arguments.
     """
     start = folder / START
     try:
-        translator = load(start, dtype=recipe.precision, **recipe.model)
+        return load(start, dtype=recipe.precision, **recipe.model)
     except UserError as error:  # name the preset as the recipe does, not its copy
         raise UserError(str(error).replace(str(start), recipe.preset)) from None
-    check_languages(recipe, translator.multilingual)
-    return translator
 
 
 def print_dropped(split: str, count: int, total: int, limit: int):

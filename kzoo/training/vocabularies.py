@@ -18,7 +18,6 @@ from kzoo.text import (
     moses_tokens,
     train_subwords,
 )
-from kzoo.text.languages import has_two_kinds_of_i
 from kzoo.training.recipe import Recipe
 
 TRIED = 1000  # sentences to check whether Moses supports a language
@@ -86,8 +85,6 @@ def learned_subwords(
 
 def _check_form(text: str, language: str, sentences: list[str]):
     """Raise `UserError` if Moses does not support a language in a form of text."""
-    if text == "truecased" and has_two_kinds_of_i(language):
-        raise UserError(f"text = {text!r} does not support dotted and dotless i in language {language!r}")
     tried = sentences[:TRIED]
     broken = sum(any(map(_begins_within_letter, moses_tokens(one, language).split())) for one in tried)
     if 10 * broken > len(tried):
@@ -136,15 +133,3 @@ def _tokenizer(
             whole.write_text(json.dumps(forms, ensure_ascii=False), "utf-8")
     forms = json.loads(path.read_text("utf-8"))
     return TruecasedSubwordTokenizer(language=language, forms=forms, config_file=file)
-
-
-def shard_settings(recipe: Recipe) -> dict:
-    """Return the keys and values of the recipe that its shards depend on.
-
-    Raises:
-        UserError: shards cannot have the recipe's form of text.
-    """
-    if recipe.text != "raw":
-        raise UserError(f"shards hold raw text, but the recipe's is {recipe.text}: remove text or shards")
-    names = ("source", "target", "vocabulary_size", "joint_vocabulary", "source_characters")
-    return {name: getattr(recipe, name) for name in names}

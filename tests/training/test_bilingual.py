@@ -13,8 +13,9 @@ from kzoo.presets import load
 from kzoo.text import MosesSubwordTokenizer, TruecasedSubwordTokenizer, learn_forms, moses_tokens
 from kzoo.training import Recipe
 from kzoo.training.corpus import recipe_corpus
+from kzoo.training.recipe import shard_settings
 from kzoo.training.tasks import OneDirection, copy_start
-from kzoo.training.vocabularies import learned_tokenizers, shard_settings
+from kzoo.training.vocabularies import learned_tokenizers
 
 VGG = Extractor("vgg19", "fc2", "random", seed=3)
 COUNTS = {"train": 60, "val": 4}

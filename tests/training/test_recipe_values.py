@@ -79,7 +79,7 @@ class ShortTask(Task):
         return keras.callbacks.Callback()
 
 
-def test_callbacks_and_checkpoints(tmp_path, monkeypatch):
+def test_callbacks_and_checkpoints(tmp_path, monkeypatch, capsys):
     found = {}
 
     def fit(epoch, batch, model, batches, epochs, callbacks, verbose):
@@ -91,6 +91,7 @@ def test_callbacks_and_checkpoints(tmp_path, monkeypatch):
     monkeypatch.setattr(MODULE, "fit_from", fit)
     with pytest.raises(Reached):
         train(RECIPE, tmp_path / "run", strategy="one")
+    assert "nats per token" in capsys.readouterr().out
     assert found["LearningRateScheduler"].schedule(2) == 0.03 / 2
     assert (found["MostSteps"].steps, found["History"].patience) == (9, 4)
     checkpoints = found["Checkpoints"]

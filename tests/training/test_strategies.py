@@ -21,8 +21,8 @@ from kzoo.errors import UserError, WorkerError
 from kzoo.models import AttentionBridgeBackbone
 from kzoo.models.backbones import uses_xla
 from kzoo.training import strategies
+from kzoo.training.processes import KERAS_PROCESSES
 from kzoo.training.strategies import (
-    KERAS_PROCESSES,
     LAYOUTS,
     STRATEGIES,
     Strategy,

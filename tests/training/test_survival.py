@@ -26,6 +26,7 @@ from kzoo.training import Recipe, train
 from kzoo.training import checkpoints as checkpoints_module
 from kzoo.training.checkpoints import Checkpoints, damage
 from kzoo.training.resuming import ResumedBatches
+from kzoo.training.run_folder import saved_in
 from kzoo.training.tasks import Task, make_optimizer
 
 MODULE = sys.modules["kzoo.training.run"]
@@ -415,7 +416,7 @@ def test_the_latest_checkpoint_is_known_by_its_numbers(tmp_path):
     for name in ("epoch_0001", "epoch_0001_batch_999999", "epoch_0001_batch_1000000", "epoch_0000"):
         (tmp_path / name).mkdir()
     latest = (1, 1_000_000, tmp_path / "epoch_0001_batch_1000000")
-    assert checkpoints_module.saved_in(tmp_path)[-1] == latest
+    assert saved_in(tmp_path)[-1] == latest
 
 
 def test_the_space_that_a_checkpoint_needs_is_known_before(tmp_path, monkeypatch):

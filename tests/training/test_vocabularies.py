@@ -20,12 +20,6 @@ def test_moses_s_form_of_a_language_that_it_takes_apart_is_refused(tmp_path, tex
     assert tokenizer.detokenize(tokenizer(THAI)) == THAI
 
 
-def test_turkish_cannot_be_truecased(tmp_path):
-    sides = {"tr": ("tr", ["İki adam."])}
-    assert "'tr'" in message_of(learned_subwords, tmp_path, "tr", sides, 40, "truecased")
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize(
     ("language", "sentences"),
     [

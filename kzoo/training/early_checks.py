@@ -1,0 +1,124 @@
+"""What a recipe and small files tell, said before a backend is loaded, which takes seconds.
+
+A run finds the same errors, but later.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from kzoo.data.shards import INDEX, Shards, check_installed
+from kzoo.errors import UserError, nearest
+from kzoo.files import check_replaceable, read_object
+from kzoo.hub import location
+from kzoo.hub.integrity import CONFIG_FILE, TRANSLATOR_FILE, SealedFolder, check_overrides, own_search
+from kzoo.presets.builders import BUILDERS, reads_glyphs, reads_pictures
+from kzoo.presets.shelf import list_presets
+from kzoo.text.glyphs import render_glyphs
+from kzoo.text.languages import TwoLanguages
+from kzoo.training.corpus import (
+    check_own_files,
+    recipe_corpus,
+    recipe_directions,
+    recipe_weights,
+    text_languages,
+)
+from kzoo.training.recipe import Recipe, check_model, check_recipe, shard_settings
+from kzoo.training.run_folder import START, check_folder, saved_in
+from kzoo.training.trained_rows import ROWS
+
+
+def check_early(recipe: Recipe, folder: Path):
+    """Check a recipe, its preset, its corpus and the run's folder, as far as no model is needed.
+
+    Args:
+        recipe: as `read_recipe` returns it.
+        folder: the run's folder; it may be missing.
+
+    Raises:
+        UserError: they cannot be trained.
+    """
+    pictures = (_check_builder if recipe.preset in BUILDERS else _check_trained)(recipe, folder)
+    if recipe.languages:
+        recipe_directions(recipe), recipe_weights(recipe)
+    corpus = recipe_corpus(recipe)
+    if recipe.shards:
+        Shards(recipe.shards).require(**shard_settings(recipe))
+    for split in (*(() if recipe.shards else ("train",)), recipe.validation):
+        corpus.check(split, *text_languages(recipe))
+        if pictures and (recipe.images or not corpus.read_images):  # else it draws pictures
+            corpus.images(split)
+    check_folder(folder, recipe)
+    check_own_files(recipe)
+
+
+def check_preparation(recipe: Recipe, folder: Path) -> Recipe:
+    """Return a recipe whose text can be written to a folder as shards, with the folder as its `shards`.
+
+    Raises:
+        UserError: shards cannot hold its text, its files are missing, or the folder holds other files.
+    """
+    if recipe.languages:
+        raise UserError("the recipe is multilingual, and shards hold one direction: train it without shards")
+    recipe = check_recipe(replace(recipe, shards=str(folder)))  # as it will be trained
+    shard_settings(recipe)
+    check_installed()
+    check_replaceable(
+        folder, INDEX, "*.array_record", "*.lengths.npy", "subwords.*.model", "characters.json", ROWS
+    )
+    recipe_corpus(replace(recipe, shards="")).check("train", recipe.source, recipe.target)
+    return recipe
+
+
+def starting_preset(recipe: Recipe, folder: Path, locate: Callable[[str], Path] = location.locate) -> Path:
+    """Return the folder of the trained preset that a recipe fine-tunes, or its copy in the run's folder.
+
+    The copy is used if the run has a checkpoint, or if the preset no longer exists.
+
+    Raises:
+        UserError: there is neither.
+    """
+    if (start := folder / START).is_dir() and saved_in(folder / "checkpoints"):
+        return start
+    try:
+        return locate(recipe.preset)
+    except UserError:
+        if start.is_dir():
+            return start
+        if "://" in recipe.preset:
+            raise
+        raise UserError(f"no preset {recipe.preset!r}; {nearest(recipe.preset, list_presets())}") from None
+
+
+def _check_builder(recipe: Recipe, folder: Path) -> bool:
+    """Check a builder's font; return whether its model reads pictures."""
+    if reads_glyphs(recipe.preset, recipe.model):
+        render_glyphs([], font=recipe.model.get("font"))
+    return reads_pictures(recipe.preset, recipe.model)
+
+
+def _check_trained(recipe: Recipe, folder: Path) -> bool:
+    """Check what a trained preset's small files tell; return whether its model reads pictures."""
+    preset = starting_preset(recipe, folder)
+    if location.is_marian(preset):  # not converted yet
+        return False
+    sealed = SealedFolder(preset)
+    sealed.check(CONFIG_FILE, TRANSLATOR_FILE)
+    settings, backbone = (read_object(preset / name) for name in (TRANSLATOR_FILE, CONFIG_FILE))
+    config, languages = backbone.get("config") or {}, settings.get("languages")
+    pictures = bool(config.get("image_shape"))
+    check_model(recipe, languages, pictures, backbone.get("class_name") == "RecurrentBackbone")
+    if languages is None:
+        _Languages(settings).direction(recipe.source, recipe.target)
+    check_overrides(recipe.preset, config, recipe.model)
+    own_search(preset).changed(**recipe.search_settings())
+    return pictures
+
+
+class _Languages(TwoLanguages):
+    """The two languages in a preset's settings."""
+
+    source_tokenizer = None
+
+    def __init__(self, settings: dict):
+        self.source_language, self.target_language = map(settings.get, ("source_language", "target_language"))
