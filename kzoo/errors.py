@@ -65,6 +65,18 @@ def first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
+def wrong_value(values: dict, error: Exception) -> str:
+    """Return what is wrong with a value of a table, from msgspec's error.
+
+    Such as "epochs is 'x': expected `int`", from "Expected `int`, got `str` - at `$.epochs`".
+    """
+    reason, _, place = str(error).partition(" - at `$.")
+    reason = reason.split(", got ")[0].replace("`object`", "`table`").replace("array", "list")
+    reason = reason[0].lower() + reason[1:]
+    name = re.split(r"[.`\[]", place)[0]
+    return f"{name} is {values[name]!r:.80}: {reason}" if name else reason
+
+
 def nearest(name: str, known: list[str]) -> str:
     """Return "did you mean …?" with the closest known names, or all known names if none is close."""
     import difflib

@@ -14,13 +14,16 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from filelock import FileLock, Timeout
 
-from kzoo.errors import UserError
+from kzoo.errors import UserError, wrong_value
 
+Typed = TypeVar("Typed")
 WINDOWS = os.name == "nt"
 DAY = 24 * 60 * 60  # seconds
+POINTER = b"version https://git-lfs."  # the first bytes of Git LFS's pointers
 
 
 def cache_folder() -> Path:
@@ -101,15 +104,47 @@ def read_object(path: Path) -> dict:
     Raises:
         UserError: the file cannot be read, or is not a JSON object.
     """
+    check_file_name(path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
+        check_fetched(path)
         raise UserError(f"{path} is not JSON ({error})") from None
     if not isinstance(content, dict):
         raise UserError(f"{path} is not a JSON object")
     return content
+
+
+def read_typed(path: Path, kind: type[Typed]) -> Typed:
+    """Return the JSON object in a file as a `msgspec.Struct`, which declares types and bounds.
+
+    Raises:
+        UserError: as `read_object`; or an entry is missing or has another type.
+    """
+    import msgspec
+
+    content = read_object(path)
+    try:
+        return msgspec.convert(content, kind)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{path}: {wrong_value(content, error)}") from None
+
+
+def check_file_name(path: str | os.PathLike):
+    """Raise `UserError` for a path with a NUL, for which Python raises errors of several kinds."""
+    if "\0" in os.fspath(path):
+        raise UserError(f"the file name {os.fspath(path)!r:.80} has a NUL: remove it")
+
+
+def check_fetched(path: Path):
+    """Raise `UserError` if Git LFS left a pointer in a file's place, as in a clone without git-lfs."""
+    with open(path, "rb") as file:
+        if file.read(len(POINTER)) == POINTER:
+            raise UserError(
+                f"{path} is a pointer of Git LFS, not the file: install git-lfs and run `git lfs pull` there"
+            )
 
 
 def check_writable(path: str | os.PathLike):
@@ -316,6 +351,7 @@ def writing(path: str | os.PathLike):
 
     In the cache, the line also says how to choose another folder.
     """
+    check_file_name(path)
     try:
         yield
     except (OSError, RuntimeError) as error:

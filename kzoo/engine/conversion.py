@@ -25,18 +25,18 @@ from kzoo.positions import pope_table, sine_table
 from kzoo.text.pieces import MODEL_FILE, PIECES_FILE
 from kzoo.text.vocabulary import END, NOT_TEXT, UNKNOWN
 
-FORMAT = 2  # increase it when the conversion changes: cached models are then converted again
+FORMAT = 3  # increase it when the conversion changes: cached models are then converted again
 # Keras's names, and CTranslate2's.
 ACTIVATIONS = {"relu": "RELU", "silu": "SWISH", "gelu": "GELU"}
 POSITIONS = ("bias", "learned", "none", "pope", "sine")  # a user's own encodings may be anything
 UNLIKELY = -60_000.0  # bias of tokens that never occur in text; fits into float16
-MAX_DISTANCE = 128  # of relative positions, unless the preset sets it
+BUCKETS, MAX_DISTANCE = 32, 128  # of relative positions, unless the preset sets them
 MOST_LAYERS = 1000
 LARGEST_TABLE = 10**8  # numbers
 SIDES = ("source", "target")
 TOKENIZERS = ("SubwordTokenizer", "MarianTokenizer")
 
-Weight = Callable[[str, int], np.ndarray]
+Weight = Callable[..., np.ndarray]  # of a layer's path, a variable's number there, and its shape
 
 
 def why_not(folder: Path) -> str | None:
@@ -132,7 +132,7 @@ def convert(
 
     Raises:
         UserError: the format does not hold the preset; CTranslate2 cannot be imported; weights that are
-            missing, not finite, or stored in another file.
+            missing, unexpected, of another shape, not finite, or stored in another file.
     """
     if reason := why_not(folder) or why_not_imported():
         raise UserError(reason)
@@ -189,7 +189,10 @@ def _pieces(assets: Path) -> list[str]:
 
 @contextlib.contextmanager
 def _weights(folder: Path):
-    """Yield a function that returns a variable as float32, given its layer's path and its number there."""
+    """Yield a function that returns a variable as float32, given its layer's path, its number and its shape.
+
+    At the end, raise `UserError` if the files have another variable.
+    """
     import h5py
 
     with contextlib.ExitStack() as opened:
@@ -197,50 +200,71 @@ def _weights(folder: Path):
         paths = [folder / name for name in sorted(SealedFolder(folder).files) if name.endswith(".weights.h5")]
         files = {str(path): opened.enter_context(h5py.File(path)) for path in paths}
 
-        def weight(layer: str, number: int) -> np.ndarray:
+        rest = set()
+        for file in files.values():
+            file.visititems(lambda name, item: rest.add(name) if isinstance(item, h5py.Dataset) else None)
+
+        def weight(layer: str, number: int, *shape: int) -> np.ndarray:
             name = f"layers/{layer}/vars/{number}"
             found = next((file[name] for file in files.values() if name in file), None)
             stored_here = found and found.file.filename in files and holds_values(found)
-            values = found[()].astype("float32") if stored_here else np.nan
+            floats = stored_here and found.dtype.kind == "f"
+            values = found[()].astype("float32") if floats else np.nan
             if not np.isfinite(values).all():
                 raise UserError(
-                    f"preset {folder}: the weights {name} are missing, not finite, or in a file outside of it"
+                    f"preset {folder}: the weights {name} are missing, no finite floating-point numbers, or "
+                    "in a file outside of it"
                 )
+            if values.shape != shape:
+                raise UserError(
+                    f"preset {folder}: the weights {name} have the shape {values.shape}, not {shape}"
+                )
+            rest.discard(name)
             return values
 
         yield weight
+        if rest:
+            raise UserError(
+                f"preset {folder}: its weights have {sorted(rest)[0]}, {len(rest)} in all, which its "
+                f"{CONFIG_FILE} does not"
+            )
 
 
 def _fill(spec, config: dict, weight: Weight):
     """Copy a backbone's weights; the names are those that Keras gives its layers, by class and order."""
-    joint = config["target_vocabulary_size"] is None
-    tables = [weight(f"reversible_embedding{end}", 0) for end in (("", "") if joint else ("", "_1"))]
+    width, inner = config["width"], config["feedforward_dim"]
+    sizes = {"": config["source_vocabulary_size"]}
+    if config["target_vocabulary_size"] is not None:
+        sizes["_1"] = config["target_vocabulary_size"]
+    tables = [weight(f"reversible_embedding{end}", 0, size, width) for end, size in sizes.items()]
+    buckets = config["position_options"].get("num_buckets", BUCKETS)
     distance = np.int32(config["position_options"].get("max_distance", MAX_DISTANCE))
     stacks = ((spec.encoder, spec.encoder.embeddings[0]), (spec.decoder, spec.decoder.embeddings))
-    for (stack, embeddings), table, end in zip(stacks, tables, ("", "_1"), strict=True):
+    for (stack, embeddings), table, end in zip(stacks, (tables[0], tables[-1]), ("", "_1"), strict=True):
         embeddings.weight = table  # CTranslate2 multiplies by √D, as kzoo does
         if config["position_encoding"] == "bias":
+            bias = weight(f"relative_position_bias{end}", 0, buckets, config["num_heads"])
             for layer in stack.layer:
-                layer.self_attention.relative_attention_bias = weight(f"relative_position_bias{end}", 0)
+                layer.self_attention.relative_attention_bias = bias
                 layer.self_attention.relative_attention_max_distance = distance
         else:
             stack.position_encodings.encodings = _positions(config, weight, end)
         if config["norm"] == "pre":
-            _norm(stack.layer_norm, weight, f"layer_normalization{end}")
+            _norm(stack.layer_norm, weight, f"layer_normalization{end}", width)
     projection = spec.decoder.projection
-    projection.weight, projection.bias = tables[1], np.zeros(len(tables[1]), "float32")
+    projection.weight, projection.bias = tables[-1], np.zeros(len(tables[-1]), "float32")
     if config.get("output_bias"):
-        projection.bias = weight("output_bias", 0)
+        projection.bias = weight("output_bias", 0, len(tables[-1]))
     projection.bias[NOT_TEXT] = UNLIKELY  # otherwise, CTranslate2 would generate these too
     for number, layer in enumerate(spec.encoder.layer):
         name = f"transformer_encoder_layer{f'_{number}' * bool(number)}"
-        _attention(layer.self_attention, weight, f"{name}/attention")
-        _feedforward(layer.ffn, weight, f"{name}/feedforward")
+        _attention(layer.self_attention, weight, f"{name}/attention", width)
+        _feedforward(layer.ffn, weight, f"{name}/feedforward", width, inner)
     for number, layer in enumerate(spec.decoder.layer):
         name = f"transformer_decoder_layer{f'_{number}' * bool(number)}"
-        _attention(layer.self_attention, weight, f"{name}/self_attention")
-        _attention(layer.attention, weight, f"{name}/cross_attention")
-        _feedforward(layer.ffn, weight, f"{name}/feedforward")
+        _attention(layer.self_attention, weight, f"{name}/self_attention", width)
+        _attention(layer.attention, weight, f"{name}/cross_attention", width)
+        _feedforward(layer.ffn, weight, f"{name}/feedforward", width, inner)
 
 
 def _positions(config: dict, weight: Weight, end: str) -> np.ndarray:
@@ -252,31 +276,33 @@ def _positions(config: dict, weight: Weight, end: str) -> np.ndarray:
         return pope_table(*shape, **options).astype("float32")
     if kind == "sine":
         return sine_table(*shape, **options).astype("float32")
-    return weight(f"position_embedding{end}", 0) if kind == "learned" else np.zeros(shape, "float32")
+    if kind == "learned":
+        return weight(f"position_embedding{end}", 0, *shape)
+    return np.zeros(shape, "float32")
 
 
-def _attention(spec, weight: Weight, name: str):
+def _attention(spec, weight: Weight, name: str, width: int):
     """Copy an attention layer: query, key and value in one matrix; in cross-attention, query alone."""
     *linears, output = spec.linear
-    kernel, bias = weight(name, 0), weight(name, 1)
-    cuts = [len(kernel)] if len(linears) == 2 else []
+    kernel, bias = weight(name, 0, width, 3 * width), weight(name, 1, 3 * width)
+    cuts = [width] if len(linears) == 2 else []
     for linear, part, shift in zip(
         linears, np.split(kernel, cuts, axis=1), np.split(bias, cuts), strict=True
     ):
         linear.weight, linear.bias = np.ascontiguousarray(part.T), shift
-    _dense(output, weight, f"{name}/output_dense")
-    _norm(spec.layer_norm, weight, f"{name}_residual/layer_norm")
+    _dense(output, weight, f"{name}/output_dense", width, width)
+    _norm(spec.layer_norm, weight, f"{name}_residual/layer_norm", width)
 
 
-def _feedforward(spec, weight: Weight, name: str):
-    _dense(spec.linear_0, weight, f"{name}/inner")
-    _dense(spec.linear_1, weight, f"{name}/outer")
-    _norm(spec.layer_norm, weight, f"{name}_residual/layer_norm")
+def _feedforward(spec, weight: Weight, name: str, width: int, inner: int):
+    _dense(spec.linear_0, weight, f"{name}/inner", width, inner)
+    _dense(spec.linear_1, weight, f"{name}/outer", inner, width)
+    _norm(spec.layer_norm, weight, f"{name}_residual/layer_norm", width)
 
 
-def _dense(spec, weight: Weight, name: str):
-    spec.weight, spec.bias = np.ascontiguousarray(weight(name, 0).T), weight(name, 1)
+def _dense(spec, weight: Weight, name: str, into: int, out: int):
+    spec.weight, spec.bias = np.ascontiguousarray(weight(name, 0, into, out).T), weight(name, 1, out)
 
 
-def _norm(spec, weight: Weight, name: str):
-    spec.gamma, spec.beta = weight(name, 0), weight(name, 1)
+def _norm(spec, weight: Weight, name: str, width: int):
+    spec.gamma, spec.beta = weight(name, 0, width), weight(name, 1, width)

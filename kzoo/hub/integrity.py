@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kzoo.decoding.search_settings import SearchSettings
 from kzoo.errors import UserError, nearest
-from kzoo.files import read_object, sha256, write_json
+from kzoo.files import check_fetched, read_object, sha256, write_json
 
 if TYPE_CHECKING:
     import h5py
@@ -105,6 +105,7 @@ class SealedFolder:
         for name in names or self.files:
             seen, expected = sha256(self._inside(name)), self.files[name]
             if seen != expected:
+                check_fetched(self.folder / name)
                 raise UserError(
                     f"{self._name}: {name} is altered or cut short (SHA-256 {seen:.12}… instead of "
                     f"{expected!s:.12}…); {self._remedy}"

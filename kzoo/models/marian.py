@@ -11,15 +11,19 @@ import re
 import zipfile
 from collections import OrderedDict
 from pathlib import Path
+from typing import Annotated
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
 from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError, first_line
-from kzoo.files import read_object
+from kzoo.files import check_fetched, read_object, read_typed
 from kzoo.hub.integrity import CONFIG_FILE
 from kzoo.models.transformer import TransformerBackbone
 from kzoo.models.translator import Translator
+from kzoo.positions import sine_table
 from kzoo.text.tokenizers import MarianTokenizer
 from kzoo.text.vocabulary import SPECIAL
 
@@ -44,6 +48,42 @@ DTYPES = {
     "IntStorage": "<i4",
 }
 ZIP = b"PK"  # the first bytes of PyTorch's files since 1.6
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+ROUNDED = 0.01  # more than bfloat16 changes a sine
+
+Layers = Annotated[int, Meta(ge=1, le=1000)]
+Size = Annotated[int, Meta(ge=1, le=10**6)]
+Token = Annotated[int, Meta(ge=0, le=10**7)]
+
+
+class Config(msgspec.Struct):
+    """The entries of `config.json` that kzoo reads, besides those in `NEEDED`."""
+
+    vocab_size: Token
+    d_model: Annotated[int, Meta(ge=2, le=10**5, multiple_of=2)]
+    encoder_layers: Layers
+    decoder_layers: Layers
+    encoder_attention_heads: Size
+    decoder_attention_heads: Size
+    encoder_ffn_dim: Size
+    decoder_ffn_dim: Size
+    max_position_embeddings: Annotated[int, Meta(ge=2, le=10**5)]
+    pad_token_id: Token
+    decoder_start_token_id: Token
+    eos_token_id: Token
+    activation_function: str
+    decoder_vocab_size: Token | None = None
+    share_encoder_decoder_embeddings: bool = True
+    dropout: Annotated[float, Meta(ge=0, lt=1)] = 0.1
+    num_beams: int | None = None
+    length_penalty: float | None = None
+
+
+class Options(msgspec.Struct):
+    """The entries of `tokenizer_config.json` that kzoo reads."""
+
+    source_lang: str | None = None
+    target_lang: str | None = None
 
 
 def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translator:
@@ -68,40 +108,34 @@ def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translato
     folder = Path(folder)
     if missing := [file for file in FILES if not (folder / file).is_file()]:
         raise UserError(f"{folder} is not a Marian model: it has no {', '.join(missing)}")
-    config = read_object(folder / CONFIG_FILE)
-    try:
-        settings = _settings(config, folder)
-    except KeyError as key:
-        raise UserError(f"{folder}: {CONFIG_FILE} lacks {key}") from None
-    except TypeError as error:
-        raise UserError(f"{folder}: {CONFIG_FILE}: {first_line(error):.160}") from None
+    settings, config = _settings(folder)
     options = folder / "tokenizer_config.json"
-    options = read_object(options) if options.is_file() else {}
-    vocabularies = ["vocab.json"]
-    if settings["target_vocabulary_size"] is not None:
-        vocabularies.append("target_vocab.json")
-    orders = [_order(folder / vocabulary, config) for vocabulary in vocabularies]
-    tensors = read_tensors(folder)
-    try:
-        backbone = TransformerBackbone(**settings)
-    except (TypeError, ValueError) as error:
-        raise UserError(f"{folder}: {CONFIG_FILE}: {first_line(error):.160}") from None
-    _assign(backbone, tensors, orders, config, folder)
+    options = read_typed(options, Options) if options.is_file() else Options()
+    entries = {"beam_size": config.num_beams or 4, "length_penalty": config.length_penalty}
+    search = SearchSettings.from_entries(entries, folder / CONFIG_FILE)
+    sizes = {"vocab.json": config.vocab_size}
+    if not config.share_encoder_decoder_embeddings:
+        sizes["target_vocab.json"] = config.decoder_vocab_size
+    orders = [_order(folder / file, config, size) for file, size in sizes.items()]
     tokenizers = [
         _tokenizer(folder, side, pieces)
         for side, (_, pieces) in zip(("source", "target"), (orders[0], orders[-1]), strict=True)
     ]
+    tensors = _checked(read_tensors(folder), config, folder)
+    try:
+        backbone = TransformerBackbone(**settings)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{folder}: {CONFIG_FILE}: {first_line(error):.160}") from None
+    _assign(backbone, tensors, [order for order, _ in orders])
     codes = re.search(r"(?<![A-Za-z_+])([a-z]{2,3})-([a-z]{2,3})$", name or folder.resolve().name)
     source, target = codes.groups() if codes else (None, None)
-    source, target = options.get("source_lang") or source, options.get("target_lang") or target
-    translator = Translator(backbone, *tokenizers, source, target)
-    alpha = config.get("length_penalty")
-    translator.search = SearchSettings(config.get("num_beams") or 4, 1.0 if alpha is None else float(alpha))
-    return translator
+    source, target = options.source_lang or source, options.target_lang or target
+    return Translator(backbone, *tokenizers, source, target, search=search)
 
 
 def _tokenizer(folder: Path, side: str, pieces: list[str]) -> MarianTokenizer:
     path, vocabulary = folder / f"{side}.spm", [*SPECIAL.values(), *pieces]
+    check_fetched(path)
     try:
         # SentencePiece accepts an empty file as a model.
         return MarianTokenizer(path.read_bytes() or b"x", vocabulary, config_file=f"{side}_tokenizer.json")
@@ -109,90 +143,173 @@ def _tokenizer(folder: Path, side: str, pieces: list[str]) -> MarianTokenizer:
         raise UserError(f"{path} is damaged: fetch the repository again") from None
 
 
-def _settings(config: dict, folder: Path) -> dict:
-    """Return the backbone's arguments; refuse settings that it does not support."""
+def _settings(folder: Path) -> tuple[dict, Config]:
+    """Return the backbone's arguments and the configuration; refuse settings that it does not support."""
+    path = folder / CONFIG_FILE
+    config, entries = read_typed(path, Config), read_object(path)
 
     def same(name: str) -> int:
-        sizes = [config[f"{side}_{name}"] for side in ("encoder", "decoder")]
+        sizes = [getattr(config, f"{side}_{name}") for side in ("encoder", "decoder")]
         if sizes[0] != sizes[1]:
             raise UserError(f"{folder}: encoder and decoder differ in {name}, {sizes[0]} and {sizes[1]}")
         return sizes[0]
 
     for key, (usual, needed) in NEEDED.items():
-        if config.get(key, usual) != needed:
-            raise UserError(
-                f"{folder}: {key} is {config.get(key, usual)!r}; kzoo reads only Marian models with {needed}"
-            )
-    activation = config.get("activation_function")
+        if (value := entries.get(key, usual)) != needed:
+            raise UserError(f"{folder}: {key} is {value!r:.80}; kzoo reads only Marian models with {needed}")
+    activation = config.activation_function
     if activation not in ACTIVATIONS:
         known = ", ".join(ACTIVATIONS)
-        raise UserError(f"{folder}: activation_function is {activation!r}, not one of {known}")
-    joint = config.get("share_encoder_decoder_embeddings", True)
-    return {  # one more token: kzoo has a start symbol, Marian starts with padding
-        "source_vocabulary_size": config["vocab_size"] + 1,
-        "target_vocabulary_size": None if joint else config["decoder_vocab_size"] + 1,
+        raise UserError(f"{folder}: activation_function is {activation!r:.80}, not one of {known}")
+    if config.decoder_start_token_id not in (config.pad_token_id, config.eos_token_id):
+        raise UserError(
+            f"{folder}: decoder_start_token_id is {config.decoder_start_token_id}; kzoo reads only Marian "
+            "models that start with the padding or the end symbol"
+        )
+    joint = config.share_encoder_decoder_embeddings
+    if not joint and config.decoder_vocab_size is None:
+        raise UserError(f"{folder}: {CONFIG_FILE} lacks decoder_vocab_size")
+    settings = {  # one more token: kzoo has a start symbol, Marian starts with padding
+        "source_vocabulary_size": config.vocab_size + 1,
+        "target_vocabulary_size": None if joint else config.decoder_vocab_size + 1,
         "position_encoding": "sine",
         "num_layers": same("layers"),
-        "width": config["d_model"],
+        "width": config.d_model,
         "num_heads": same("attention_heads"),
         "feedforward_dim": same("ffn_dim"),
-        "dropout": config.get("dropout", 0.1),
+        "dropout": config.dropout,
         "norm": "post",
         "activation": ACTIVATIONS[activation],
         "output_bias": True,
-        "max_length": config["max_position_embeddings"],
+        "max_length": config.max_position_embeddings,
     }
+    return settings, config
 
 
-def _order(path: Path, config: dict) -> tuple[list[int], list[str]]:
+def _order(path: Path, config: Config, size: int) -> tuple[list[int], list[str]]:
     """Return a vocabulary's ids in kzoo's order, special tokens first, and the other pieces."""
     vocabulary = read_object(path)
-    special = [config.get("pad_token_id"), vocabulary.get("<unk>"), config.get("decoder_start_token_id")]
-    special.append(config.get("eos_token_id"))
-    pieces = {token: piece for piece, token in vocabulary.items()}
-    if len(pieces) < len(vocabulary) or any(token not in pieces for token in special):
-        raise UserError(f"{path} lacks a special token, or has an id twice")
-    others = [token for token in sorted(pieces) if token not in special]
+    if len(vocabulary) != size:
+        raise UserError(f"{path} has {len(vocabulary):,} pieces, but the model {size:,}")
+    pieces = {}
+    for piece, token in vocabulary.items():
+        if type(token) is not int or not 0 <= token < size or token in pieces:
+            raise UserError(
+                f"{path}: {piece!r:.80} has the id {token!r:.80}, not one of its own from 0 to {size - 1}"
+            )
+        pieces[token] = piece
+    if "<unk>" not in vocabulary:
+        raise UserError(f"{path} has no <unk>")
+    for piece, key in (("</s>", "eos_token_id"), ("<pad>", "pad_token_id")):
+        token, expected = vocabulary.get(piece), getattr(config, key)
+        if token != expected:
+            raise UserError(f"{path}: {piece} has the id {token}, but {key} in {CONFIG_FILE} is {expected}")
+    special = [config.pad_token_id, vocabulary["<unk>"], config.decoder_start_token_id, config.eos_token_id]
+    others = [token for token in range(size) if token not in special]
     # Newer vocabularies also have SentencePiece's own "<s>", which no text contains.
     names = [f"<unused {token}>" if pieces[token] in SPECIAL.values() else pieces[token] for token in others]
     return [*special, *others], names
 
 
-def _assign(backbone: TransformerBackbone, tensors: dict, orders: list, config: dict, folder: Path):
-    """Copy the weights, checking the shape of each."""
-    width = config["d_model"]
-    features = np.stack([np.arange(width // 2), np.arange(width // 2) + width // 2], axis=1).ravel()
+def _checked(tensors: dict[str, np.ndarray], config: Config, folder: Path) -> dict[str, np.ndarray]:
+    """Return the tensors that the configuration needs, in float32.
+
+    Raises:
+        UserError: a tensor is missing or unknown, has another shape, or is not of finite floating-point
+            numbers; a second embedding table is not a copy, or positions are not Marian's.
+    """
+    shapes, copies = _shapes(config)
+    positions = (config.max_position_embeddings, config.d_model)
+    tables = {f"model.{side}.embed_positions.weight": positions for side in ("encoder", "decoder")}
+    optional = tables | {copy: shapes[name] for copy, name in copies.items()}
+    if missing := sorted(shapes.keys() - tensors.keys()):
+        raise UserError(f"{folder}: the weights lack {missing[0]}, {len(missing)} in all")
+    if unknown := sorted(tensors.keys() - shapes.keys() - optional.keys()):
+        raise UserError(
+            f"{folder}: the weights have {unknown[0]!r:.80}, {len(unknown)} in all, which a model of this "
+            f"{CONFIG_FILE} does not have"
+        )
+    found = {}
+    for name, values in tensors.items():
+        expected = shapes.get(name) or optional[name]
+        if values.shape != expected:
+            raise UserError(f"{folder}: {name} has the shape {values.shape}, not {expected}")
+        if values.dtype.name not in FLOATS:
+            raise UserError(f"{folder}: {name} has numbers of type {values.dtype.name}, not floating-point")
+        with np.errstate(over="ignore"):
+            found[name] = np.asarray(values, "float32")
+        if not np.isfinite(found[name]).all():
+            raise UserError(f"{folder}: {name} has a number that is not finite, or too large for float32")
+    for copy, name in copies.items():
+        if copy in found and not np.array_equal(found[copy], found[name]):
+            raise UserError(f"{folder}: {copy} differs from {name}, but kzoo has one table for both")
+    for name in sorted(tables.keys() & found.keys()):
+        expected = sine_table(*positions)[:, np.argsort(_features(config.d_model))]
+        if np.abs(found[name] - expected).max() > ROUNDED:
+            raise UserError(f"{folder}: {name} does not hold sines and cosines of positions, as in Marian")
+    return {name: found[name] for name in shapes}
+
+
+def _shapes(config: Config) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+    """Return the shape of each tensor by its name; and the names of copies, with that of the original."""
+    D, inner = config.d_model, config.encoder_ffn_dim
+
+    def dense(name: str, into: int, out: int) -> dict:
+        return {f"{name}.weight": (out, into), f"{name}.bias": (out,)}
+
+    def norm(name: str) -> dict:
+        return {f"{name}.weight": (D,), f"{name}.bias": (D,)}
+
+    source, target = (f"model.{side}.embed_tokens.weight" for side in ("encoder", "decoder"))
+    if config.share_encoder_decoder_embeddings:
+        shared, size = "model.shared.weight", config.vocab_size
+        shapes, copies = {shared: (size, D)}, {source: shared, target: shared, "lm_head.weight": shared}
+    else:
+        size = config.decoder_vocab_size
+        shapes, copies = {source: (config.vocab_size, D), target: (size, D)}, {"lm_head.weight": target}
+    shapes["final_logits_bias"] = (1, size)
+    for side, parts in (("encoder", ["self_attn"]), ("decoder", ["self_attn", "encoder_attn"])):
+        for number in range(config.encoder_layers):
+            layer = f"model.{side}.layers.{number}"
+            for part in parts:
+                for projection in ("q_proj", "k_proj", "v_proj", "out_proj"):
+                    shapes |= dense(f"{layer}.{part}.{projection}", D, D)
+                shapes |= norm(f"{layer}.{part}_layer_norm")
+            shapes |= dense(f"{layer}.fc1", D, inner) | dense(f"{layer}.fc2", inner, D)
+            shapes |= norm(f"{layer}.final_layer_norm")
+    return shapes, copies
+
+
+def _features(width: int) -> np.ndarray:
+    """Return Marian's number of each of kzoo's features."""
+    return np.stack([np.arange(width // 2), np.arange(width // 2) + width // 2], axis=1).ravel()
+
+
+def _assign(backbone: TransformerBackbone, tensors: dict[str, np.ndarray], orders: list[list[int]]):
+    """Copy the weights, whose names and shapes are checked; `orders` are the vocabularies' ids."""
+    features = _features(backbone.width)
 
     def take(name: str, *orders) -> np.ndarray:
         """Return a tensor with each axis in the given order; `None` keeps an axis as it is."""
-        if name not in tensors:
-            raise UserError(f"{folder}: the weights lack {name}")
-        values = np.asarray(tensors[name], "float32")
+        values = tensors[name]
         for axis, order in enumerate(orders):
             if order is not None:
-                if axis >= values.ndim or max(order) >= values.shape[axis]:
-                    raise UserError(f"{folder}: {name} has the shape {values.shape}")
                 values = np.take(values, order, axis)
         return values
 
-    def put(weight, values: np.ndarray, name: str):
-        if weight.shape != values.shape:
-            raise UserError(f"{folder}: {name} has the shape {values.shape}, not {tuple(weight.shape)}")
-        weight.assign(values)
-
     def dense(layer, name: str, into=None, out=None):
-        put(layer.kernel, take(f"{name}.weight", out, into).T, f"{name}.weight")
-        put(layer.bias, take(f"{name}.bias", out), f"{name}.bias")
+        layer.kernel.assign(take(f"{name}.weight", out, into).T)
+        layer.bias.assign(take(f"{name}.bias", out))
 
     def norm(residual, name: str):
-        put(residual.layer_norm.gamma, take(f"{name}.weight", features), f"{name}.weight")
-        put(residual.layer_norm.beta, take(f"{name}.bias", features), f"{name}.bias")
+        residual.layer_norm.gamma.assign(take(f"{name}.weight", features))
+        residual.layer_norm.beta.assign(take(f"{name}.bias", features))
 
     def attention(layer, residual, name: str):
         parts = [f"{name}.{part}_proj" for part in "qkv"]
         kernels = [take(f"{part}.weight", None, features).T for part in parts]
-        put(layer.kernel, np.concatenate(kernels, axis=1), name)
-        put(layer.bias, np.concatenate([take(f"{part}.bias") for part in parts]), name)
+        layer.kernel.assign(np.concatenate(kernels, axis=1))
+        layer.bias.assign(np.concatenate([take(f"{part}.bias") for part in parts]))
         dense(layer.output_dense, f"{name}.out_proj", out=features)
         norm(residual, f"{name}_layer_norm")
 
@@ -207,13 +324,9 @@ def _assign(backbone: TransformerBackbone, tensors: dict, orders: list, config: 
             "model.encoder.embed_tokens.weight": backbone.source_embedding,
             "model.decoder.embed_tokens.weight": backbone.target_embedding,
         }
-    for (name, layer), (order, _) in zip(tables.items(), orders, strict=True):
-        put(layer.embeddings, take(name, order, features), name)
-    head = "lm_head.weight"
-    if head in tensors and not np.array_equal(tensors[head], tensors[name]):
-        raise UserError(f"{folder}: {head} differs from {name}, but kzoo has one table for both")
-    bias = "final_logits_bias"
-    put(backbone.output_bias.bias, take(bias, None, orders[-1][0])[0], bias)
+    for (name, layer), order in zip(tables.items(), orders, strict=True):
+        layer.embeddings.assign(take(name, order, features))
+    backbone.output_bias.bias.assign(take("final_logits_bias", None, orders[-1])[0])
     for number, layer in enumerate(backbone.encoder_layers):
         name = f"model.encoder.layers.{number}"
         attention(layer.attention, layer.attention_residual, f"{name}.self_attn")
@@ -235,6 +348,7 @@ def read_tensors(folder: Path) -> dict[str, np.ndarray]:
     path = safe if safe.is_file() else torch
     if not path.is_file():
         raise UserError(f"{folder} has neither {safe.name} nor {torch.name}")
+    check_fetched(path)
     try:
         if path == safe:
             from safetensors.numpy import load_file

@@ -21,6 +21,7 @@ from kzoo.hub.integrity import holds_values
 
 IDENTITY = ("module", "class_name", "registered_name")  # how Keras finds a class
 PACKAGES = ("kzoo", "keras_hub")
+KINDS = {"f": "floating-point numbers", "i": "whole numbers", "u": "whole numbers", "b": "bits"}
 DATA_TYPE = ("keras", "DTypePolicy", None)  # the only class of Keras itself in presets
 
 
@@ -74,24 +75,24 @@ def check_weights(preset: str | os.PathLike, configuration: dict, files: list[Pa
     """Check that the weights in HDF5 files fit a backbone's configuration.
 
     Raises:
-        UserError: weights that are missing, unexpected or of another shape; values that are not finite, or
-            stored in another file.
+        UserError: weights that are missing, unexpected, of another shape or of another kind of numbers;
+            values that are not finite, or stored in another file.
     """
-    found = Counter(weight.shape for file in files for weight in _weights(file))
-    expected = _shapes(configuration)
-    for shape in sorted({*found, *expected}):
-        if found[shape] != expected[shape]:
-            raise UserError(
-                f"preset {preset}: its configuration has {expected[shape]} weights of shape {shape}, but "
-                f"{', '.join(file.name for file in files)} has {found[shape]}"
-            )
     for file in files:
         for weight in _weights(file):
-            numbers = holds_values(weight) and weight.dtype.kind in "fiub"
+            numbers = holds_values(weight) and weight.dtype.kind in KINDS
             if not (numbers and np.isfinite(weight[()]).all()):
                 raise UserError(
                     f"preset {preset}: {weight.name} in {file.name} is not an array of finite numbers"
                 )
+    found = Counter((weight.shape, weight.dtype.kind) for file in files for weight in _weights(file))
+    expected = _shapes(configuration)
+    for shape, kind in sorted({*found, *expected}):
+        if found[shape, kind] != expected[shape, kind]:
+            raise UserError(
+                f"preset {preset}: its configuration has {expected[shape, kind]} weights of shape {shape} "
+                f"with {KINDS[kind]}, but {', '.join(file.name for file in files)} has {found[shape, kind]}"
+            )
 
 
 def _weights(file: Path) -> Iterator[h5py.Dataset]:
@@ -103,7 +104,7 @@ def _weights(file: Path) -> Iterator[h5py.Dataset]:
 
 
 def _shapes(configuration: dict) -> Counter:
-    """Count the weights of each shape in a configuration, without creating their values."""
+    """Count the weights of each shape and kind in a configuration, without creating their values."""
 
     def build():
         with keras.StatelessScope(initialize_variables=False):
@@ -111,7 +112,8 @@ def _shapes(configuration: dict) -> Counter:
 
     # In a new thread, because Keras keeps the list of variables to initialize per thread.
     with ThreadPoolExecutor(1) as thread:
-        return Counter(tuple(weight.shape) for weight in thread.submit(build).result().weights)
+        weights = thread.submit(build).result().weights
+    return Counter((tuple(weight.shape), np.dtype(weight.dtype).kind) for weight in weights)
 
 
 def check_vocabularies(preset: str | os.PathLike, settings: dict, tokenizers: list[Tokenizer]):

@@ -285,3 +285,9 @@ def _check_translator(settings: dict, path: Path):
     for file in files:
         if not isinstance(file, str) or not TOKENIZER_FILE.fullmatch(file):
             raise UserError(f"{path} names the tokenizer {file!r:.80}, not a file like joint_tokenizer.json")
+    languages = settings.get("languages", [])
+    if not (isinstance(languages, list) and all(isinstance(code, str) for code in languages)):
+        raise UserError(f"{path}: languages is {languages!r:.80}, not a list of codes")
+    for name in ("source_language", "target_language"):
+        if not isinstance(settings.get(name), str | None):
+            raise UserError(f"{path}: {name} is {settings[name]!r:.80}, not a code")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # listing presets needs no deep-learning library
 
     from kzoo.models import MultilingualTranslator, Translator
 
-FORMAT = 3  # increase it when reading Marian's models changes: cached presets are then converted again
+FORMAT = 4  # increase it when reading Marian's models changes: cached presets are then converted again
 # The module that compiles a trained translator, by its backbone's class; see `family`.
 FAMILIES = {
     "AttentionBridgeBackbone": "attention_bridge",

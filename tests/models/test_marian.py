@@ -260,19 +260,65 @@ def test_punctuation_is_normalized_as_moses_does(tmp_path):
         (lambda folder: (folder / "source.spm").write_bytes(b"x" * 50), "source.spm is damaged"),
         (lambda folder: (folder / "target.spm").write_bytes(b""), "target.spm is damaged"),
         (lambda folder: (folder / "vocab.json").write_text("{"), "vocab.json"),
-        (lambda folder: (folder / "vocab.json").write_text('{"</s>": 0}'), "vocab.json lacks a special"),
+        (lambda folder: (folder / "vocab.json").write_text('{"</s>": 0}'), "vocab.json has 1 pieces"),
         (lambda folder: (folder / "model.safetensors").unlink(), "pytorch_model.bin"),
         (lambda folder: (folder / "model.safetensors").write_bytes(b"x" * 99), "model.safetensors"),
         (lambda folder: changed(folder, d_model=64), "shape"),
         (lambda folder: without(folder, "d_model"), "d_model"),
-        (lambda folder: changed(folder, encoder_layers=3, decoder_layers=3), "layers.2"),
+        (lambda folder: layers(folder, 3), "lack model.decoder.layers.2"),
+        (lambda folder: layers(folder, 1), "have 'model.decoder.layers.1"),
+        (lambda folder: layers(folder, 0), "coder_layers is 0"),
+        (lambda folder: layers(folder, 10**12), "coder_layers is 1000000000000"),
         (lambda folder: changed(folder, scale_embedding=False), "scale_embedding"),
         (lambda folder: changed(folder, static_position_embeddings=False), "static_position_embeddings"),
         (lambda folder: changed(folder, activation_function="x"), "activation_function"),
+        (lambda folder: changed(folder, activation_function=5), "activation_function"),
         (lambda folder: changed(folder, decoder_layers=1), "layers"),
-        (lambda folder: changed(folder, encoder_layers=0, decoder_layers=0), "num_layers"),
-        (lambda folder: changed(folder, vocab_size=None), "config.json"),
-        (lambda folder: flattened(folder, "final_logits_bias"), "shape"),
+        (lambda folder: changed(folder, vocab_size=None), "config.json: vocab_size"),
+        (lambda folder: changed(folder, length_penalty="x"), "config.json: length_penalty is 'x'"),
+        (lambda folder: changed(folder, length_penalty=float("nan")), "config.json: length_penalty"),
+        (lambda folder: changed(folder, pad_token_id=[0]), r"config.json: pad_token_id is \[0\]"),
+        (lambda folder: changed(folder, eos_token_id=None), "config.json: eos_token_id"),
+        (lambda folder: changed(folder, eos_token_id="0"), "config.json: eos_token_id"),
+        (lambda folder: changed(folder, eos_token_id=7), "eos_token_id in config.json is 7"),
+        (lambda folder: changed(folder, decoder_start_token_id=9), "decoder_start_token_id"),
+        (lambda folder: changed(folder, max_position_embeddings=[64]), "max_position_embeddings"),
+        (lambda folder: changed(folder, max_position_embeddings=10**12), "max_position_embeddings"),
+        (lambda folder: changed(folder, num_beams=10**12), "config.json: beam_size"),
+        (lambda folder: changed(folder, num_beams="4"), "config.json: num_beams"),
+        (lambda folder: changed(folder, dropout=True), "config.json: dropout"),
+        (lambda folder: changed(folder, share_encoder_decoder_embeddings="x"), "share_encoder_decoder"),
+        (lambda folder: changed(folder, "tokenizer_config.json", source_lang=5), "json: source_lang is 5"),
+        (lambda folder: changed(folder, "vocab.json", **{"<pad>": -1}), "id -1"),
+        (lambda folder: changed(folder, "vocab.json", **{"<pad>": 0}), "id 0, not one of its own"),
+        (lambda folder: changed(folder, "vocab.json", **{"</s>": 1, "<unk>": 0}), "</s> has the id 1"),
+        (lambda folder: changed(folder, "vocab.json", **{"<unk>": "1"}), "'<unk>' has the id '1'"),
+        (lambda folder: changed(folder, "vocab.json", **{"<unk>": None}), "'<unk>' has the id None"),
+        (lambda folder: changed(folder, "vocab.json", more=5), "pieces"),
+        (lambda folder: altered(folder, final_logits_bias=np.ravel), "shape"),
+        (lambda folder: altered(folder, final_logits_bias=lambda x: x[0, 0]), "shape"),
+        (lambda folder: altered(folder, **{f"{FIRST}.out_proj.weight": wider}), "out_proj.weight has the"),
+        (
+            lambda folder: altered(
+                folder,
+                **{f"{FIRST}.q_proj.{part}": wider for part in ("weight", "bias")},
+                **{f"{FIRST}.k_proj.{part}": narrower for part in ("weight", "bias")},
+            ),
+            "[qk]_proj.* has the shape",
+        ),
+        (lambda folder: altered(folder, **{"model.shared.weight": lambda x: x.astype("int32")}), "int32"),
+        (lambda folder: altered(folder, **{"model.shared.weight": lambda x: x > 0}), "bool"),
+        (lambda folder: altered(folder, **{"model.shared.weight": lambda x: x * np.nan}), "not finite"),
+        (lambda folder: added(folder, "surprise", np.zeros(3, "float32")), "have 'surprise'"),
+        (lambda folder: added(folder, "lm_head.weight", np.zeros((197, 32), "float32")), "lm_head"),
+        (
+            lambda folder: added(folder, "model.encoder.embed_positions.weight", np.zeros((64, 32), "f4")),
+            "sines",
+        ),
+        *(
+            (lambda folder, name=name: (folder / name).write_text(POINTER), f"{name} is a pointer of Git LFS")
+            for name in ("model.safetensors", "source.spm", "vocab.json", "tokenizer_config.json")
+        ),
     ],
 )
 def test_what_is_damaged_or_foreign_is_refused_in_one_line(damage, name, repository, tmp_path):
@@ -281,6 +327,18 @@ def test_what_is_damaged_or_foreign_is_refused_in_one_line(damage, name, reposit
     with pytest.raises(UserError, match=name) as refused:
         load(folder)
     assert "\n" not in str(refused.value)
+    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file() and path.suffix != ".lock"]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_tables_that_transformers_writes_twice_are_read(dtype, repository, tmp_path):
+    folder = shutil.copytree(repository, tmp_path / "opus-mt-en-de")
+    state = repositories.model(folder).to(dtype).state_dict()
+    assert {"lm_head.weight", "model.encoder.embed_positions.weight"} <= state.keys()
+    (folder / "model.safetensors").unlink()
+    torch.save(state, folder / "pytorch_model.bin")
+    for ours, theirs in zip(load(folder).get_weights(), load(repository).get_weights(), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0.01)
 
 
 def test_a_length_penalty_of_zero_is_kept(repository, tmp_path):
@@ -312,9 +370,17 @@ def repository(tmp_path_factory):
     return repositories.make(tmp_path_factory.mktemp("marian") / "opus-mt-en-de")
 
 
-def changed(folder, **values):
-    path = folder / "config.json"
+FIRST = "model.encoder.layers.0.self_attn"
+POINTER = "version https://git-lfs.example/spec/v1\noid sha256:4d7a\nsize 12345\n"
+
+
+def changed(folder, file="config.json", **values):
+    path = folder / file
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def layers(folder, number):
+    changed(folder, encoder_layers=number, decoder_layers=number)
 
 
 def without(folder, key):
@@ -322,9 +388,22 @@ def without(folder, key):
     path.write_text(json.dumps({k: value for k, value in json.loads(path.read_text()).items() if k != key}))
 
 
-def flattened(folder, name):
+def wider(values):
+    return np.concatenate([values, values])
+
+
+def narrower(values):
+    return values[: len(values) // 2]
+
+
+def altered(folder, **changes):
     tensors = load_file(folder / "model.safetensors")
-    save_file({**tensors, name: tensors[name].ravel()}, folder / "model.safetensors")
+    changes = {name: np.ascontiguousarray(change(tensors[name])) for name, change in changes.items()}
+    save_file({**tensors, **changes}, folder / "model.safetensors")
+
+
+def added(folder, name, values):
+    save_file({**load_file(folder / "model.safetensors"), name: values}, folder / "model.safetensors")
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kzoo.decoding import GNMT, SearchSettings
-from kzoo.engine.conversion import why_not
+from kzoo.engine.conversion import converted, why_not
 from kzoo.errors import UserError
 from kzoo.hub import seal
 from kzoo.hub.integrity import holds_values
@@ -289,7 +289,7 @@ def test_a_preset_of_before_searches_has_the_default(preset):
 def test_a_search_that_is_not_listed_or_cannot_be_is_refused(preset):
     rewrite(preset / "search.json", beam_size=-1)
     seal(preset)
-    refused(preset, "search.json: beam_size must be a whole number of at least 1, not -1")
+    refused(preset, "search.json: beam_size must be a whole number from 1 to 10,000, not -1")
     (preset / "search.json").unlink()
     seal(preset)
     (preset / "search.json").write_text("{}")
@@ -472,6 +472,8 @@ def test_a_configuration_of_another_model_is_refused(tmp_path):
         (folder / "config.json").write_text(json.dumps({**whole, "config": config}))
         seal(folder)
         refused(folder, "its configuration has", "but model.weights.h5 has")
+        with pytest.raises(UserError):
+            converted(folder)
     (folder / "config.json").write_text(json.dumps(whole))
     seal(folder)
     load(folder)
@@ -501,6 +503,8 @@ def test_weights_that_are_not_the_model_s_are_refused(preset, tmp_path, monkeypa
             (lambda values: np.full_like(values, np.nan), "is not an array of finite numbers"),
             (lambda values: np.full_like(values, np.inf), "is not an array of finite numbers"),
             (lambda values: values.astype("S8"), "is not an array of finite numbers"),
+            (lambda values: values.astype("int32"), "with floating-point numbers"),
+            (lambda values: values > 0, "with bits"),
         )
     ):
         spoiled = shutil.copytree(folder, tmp_path / f"spoiled {number}")
@@ -509,10 +513,28 @@ def test_weights_that_are_not_the_model_s_are_refused(preset, tmp_path, monkeypa
             spoil(file, change)
         seal(spoiled)
         refused(spoiled, words, path.name)
+        with pytest.raises(UserError, match="weights"):
+            converted(spoiled)
     with h5py.File(sorted(folder.glob("*.weights.h5"))[-1], "r+") as file:
         file["more"] = np.zeros(3)
     seal(folder)
     refused(folder, "its configuration has 0 weights of shape (3,)")
+    with pytest.raises(UserError, match="its weights have more"):
+        converted(folder)
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"), [("source_language", 5), ("target_language", ["de"]), ("languages", [1, 2])]
+)
+def test_a_language_that_is_no_code_is_refused(preset, entry, value):
+    rewrite(preset / "translator.json", **{entry: value})
+    seal(preset)
+    refused(preset, f"{entry} is {value!r}")
+
+
+def test_a_pointer_of_git_lfs_is_named(preset):
+    (preset / "model.weights.h5").write_text("version https://git-lfs.example/spec/v1\nsize 12\n")
+    refused(preset, "model.weights.h5 is a pointer of Git LFS")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
