@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 from message_of import message_of
 
+from kzoo.data.text_files import read_lines
 from kzoo.errors import UserError
 from kzoo.files import (
     cache_folder,
     cached_folder,
     check_replaceable,
     check_writable,
+    read_object,
     remove_unfinished,
     whole_file,
     whole_folder,
@@ -183,6 +185,18 @@ def test_a_name_that_no_file_can_have_is_one_line(tmp_path):
         with pytest.raises(UserError, match="cannot be written") as error:
             write(tmp_path / ("x" * 300))
         assert "\n" not in str(error.value)
+
+
+def test_a_file_name_with_a_nul_is_one_line(tmp_path):
+    name = tmp_path / "a\0b"
+    for use in (
+        check_writable,
+        lambda path: write_json(path, 1),
+        lambda path: whole_folder(path).__enter__(),
+        read_object,
+        read_lines,
+    ):
+        assert "NUL" in message_of(use, name)
 
 
 def test_a_pipe_is_written_to_as_it_is():

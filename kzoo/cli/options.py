@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 from typer.core import TyperCommand
 
+from kzoo.decoding.search_settings import LARGEST_BEAM, LONGEST
 from kzoo.engine import Device, Engine
 
 Preset = Annotated[
@@ -17,7 +18,7 @@ Beam = Annotated[
     typer.Option(
         "--beam",
         min=1,
-        max=10_000,
+        max=LARGEST_BEAM,
         help="Candidate translations kept at each step; by default the preset's, or 5.",
     ),
 ]
@@ -31,7 +32,7 @@ MaxLength = Annotated[
     int | None,
     typer.Option(
         min=1,
-        max=100_000,
+        max=LONGEST,
         help="Maximum tokens of a translation, end symbol included; by default the preset's, or 1.5 × the "
         "padded source's + 8.",
     ),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from kzoo.errors import UserError
+from kzoo.files import check_file_name
 
 CHUNK = 1 << 20  # bytes
 # Packed files are recognized by their name's ending or by their first bytes.
@@ -67,6 +68,7 @@ def read_lines(path: Path, encoding: str = "") -> Text:
 
 def stream_lines(path: Path, encoding: str = "") -> Iterator[str]:
     """Yield the lines that `read_lines` returns; raise its errors."""
+    check_file_name(path)
     packing = PACKED.get(path.suffix.lower())
     try:
         with open(path, "rb") as file:

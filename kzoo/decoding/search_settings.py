@@ -13,6 +13,8 @@ from typing import Self
 
 from kzoo.errors import UserError, nearest
 
+# The largest settings that the search takes: beyond them, the machine's memory ends first.
+LARGEST_BEAM, LONGEST = 10_000, 100_000
 # Source lengths that decoding is compiled for: sentences are padded up to these.
 LENGTHS = (16, 24, 32, 48, 64, 96, 128, 256)
 
@@ -76,10 +78,10 @@ class SearchSettings:
     """Settings of the search for translations.
 
     Args:
-        beam_size: int. Hypotheses kept at each step; 1 is greedy search.
+        beam_size: int. Hypotheses kept at each step, at most 10,000; 1 is greedy search.
         length_penalty: α in log P / length^α, `GNMT(α)`, or another function of the length.
-        max_length: int. Maximum length of a translation in tokens, end symbol included; `None`: 1.5 × the
-            padded source length + 8.
+        max_length: int. Maximum length of a translation in tokens, end symbol included, at most 100,000, as
+            the next two; `None`: 1.5 × the padded source length + 8.
         min_length: int. Minimum length of a translation in tokens, end symbol included.
         no_repeat_ngram: int. n: no sequence of n tokens occurs twice in a translation; 0 allows repeats.
 
@@ -100,10 +102,10 @@ class SearchSettings:
     def __post_init__(self):
         if not callable(self.length_penalty):
             object.__setattr__(self, "length_penalty", Exponent(self.length_penalty))
-        check_whole_numbers(beam_size=self.beam_size)
-        check_whole_numbers(0, min_length=self.min_length, no_repeat_ngram=self.no_repeat_ngram)
+        check_whole_numbers(1, LARGEST_BEAM, beam_size=self.beam_size)
+        check_whole_numbers(0, LONGEST, min_length=self.min_length, no_repeat_ngram=self.no_repeat_ngram)
         if self.max_length is not None:
-            check_whole_numbers(max_length=self.max_length)
+            check_whole_numbers(1, LONGEST, max_length=self.max_length)
             if self.min_length > self.max_length:
                 raise UserError(f"min_length {self.min_length} is above max_length {self.max_length}")
 
@@ -171,11 +173,13 @@ class SearchSettings:
         return ", ".join([f"beam {self.beam_size}", str(self.length_penalty), *given])
 
 
-def check_whole_numbers(least: int = 1, **numbers):
-    """Raise `UserError` for an argument that is not a whole number of at least `least`."""
+def check_whole_numbers(least: int = 1, most: int | None = None, **numbers):
+    """Raise `UserError` for an argument that is not a whole number from `least` to `most`."""
     for name, value in numbers.items():
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-            raise UserError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if not whole or value < least or (most is not None and value > most):
+            bounds = f"of at least {least}" if most is None else f"from {least} to {most:,}"
+            raise UserError(f"{name} must be a whole number {bounds}, not {value!r}")
 
 
 def checked_n(n: int | None, search: SearchSettings) -> int:

@@ -19,8 +19,9 @@ import msgspec
 from msgspec import Meta
 
 from kzoo.data.own_files import is_table
-from kzoo.decoding.search_settings import GNMT
-from kzoo.errors import UserError, nearest
+from kzoo.decoding.search_settings import GNMT, LARGEST_BEAM, LONGEST
+from kzoo.errors import UserError, nearest, wrong_value
+from kzoo.files import check_file_name
 from kzoo.presets.builders import BUILDERS, check_arguments, reads_glyphs, reads_pictures
 from kzoo.text.languages import has_two_kinds_of_i
 from kzoo.training.choice import Choice, choose, languages_of
@@ -30,6 +31,30 @@ FOLDERS = (Path(__file__).parents[2] / "training", Path(__file__).parents[1] / "
 
 # Mistaken for languages' codes, and the right ones: with `jp`, BLEU would have the wrong tokenizer.
 COUNTRIES = {"cn": "zh", "cz": "cs", "dk": "da", "gr": "el", "jp": "ja", "ua": "uk", "vn": "vi"}
+
+# Keys of other tools, and ours.
+OTHER_TOOLS = {
+    "batch_size": "tokens (rows of a multilingual model: sentences)",
+    "clip_grad_norm": "clip_norm",
+    "dropout": "model.dropout",
+    "early_stopping": "patience",
+    "fp16": "precision",
+    "gradient_accumulation_steps": "accumulate",
+    "learning_rate": "rate, with optimizer adam or sgd; rate_factor, with noam",
+    "max_epochs": "epochs",
+    "max_grad_norm": "clip_norm",
+    "max_steps": "steps",
+    "num_train_epochs": "epochs",
+    "per_device_train_batch_size": "tokens (rows of a multilingual model: sentences)",
+    "source_lang": "source",
+    "src_lang": "source",
+    "target_lang": "target",
+    "tgt_lang": "target",
+    "update_freq": "accumulate",
+    "vocab_size": "vocabulary_size",
+    "warmup": "warmup_steps",
+}
+OTHER_TOOLS["lr"] = OTHER_TOOLS["learning_rate"]
 
 # Keras's and TensorFlow's counters have 32 bits. Limits of batches fit a machine's memory.
 Whole = Annotated[int, Meta(ge=0, le=10**9)]
@@ -268,7 +293,7 @@ class Recipe:
     seed: Annotated[int, Meta(ge=0, lt=2**32)] = key(
         1, "seed of the initial weights, dropout and the order of batches."
     )
-    beam_size: Positive | None = key(
+    beam_size: Annotated[int, Meta(ge=1, le=LARGEST_BEAM)] | None = key(
         None,
         """beam size with which the trained preset translates; by default the fine-tuned preset's, else 5.
         Validation is greedy.""",
@@ -280,7 +305,7 @@ class Recipe:
     gnmt: Amount | None = key(
         None, "α of GNMT's length penalty, instead of `length_penalty`.", may_differ=True
     )
-    max_length: Positive | None = key(
+    max_length: Annotated[int, Meta(ge=1, le=LONGEST)] | None = key(
         None,
         """maximum length of its translations in tokens, end symbol included; by default the fine-tuned
         preset's, else 1.5 × the padded source's + 8. Validation has it, too. The model's own limit is
@@ -357,6 +382,7 @@ def text_values(
 
 def read_values(path: str | Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
     """Return the values that a recipe gives; arguments and errors as in `read_recipe`."""
+    check_file_name(path)
     path = recipe_file(path)
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
@@ -465,6 +491,8 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
         if isinstance(values[name], str):  # one table
             values = {**values, name: [values[name]]}
     for name, value in values.items():
+        if name in OTHER_TOOLS:
+            raise UserError(f"{where} has an unknown key {name!r}: kzoo's is {OTHER_TOOLS[name]}")
         if name not in KEYS:
             raise UserError(
                 f"{where} has an unknown key {name!r} (an argument of the model is model.{name}); "
@@ -477,18 +505,13 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
     try:
         recipe = msgspec.convert(values, Recipe)
     except msgspec.ValidationError as error:
-        raise UserError(f"{where}: {_fault(values, str(error))}") from None
+        message = wrong_value(values, error)
+        name = message.split(" ", 1)[0]
+        if choices := typing.get_args(KEYS[name].type) * ("invalid enum value" in message):
+            message = f"{name} is {values[name]!r}, not one of {', '.join(choices)}"
+        raise UserError(f"{where}: {message}") from None
     _check_together(recipe, where)
     return recipe
-
-
-def _fault(values: dict, error: str) -> str:
-    """Return what is wrong with a value, from an error such as "Expected `int` >= 1 - at `$.epochs`"."""
-    expected, name = re.fullmatch(r"(.*) - at `\$\.(\w+).*", error).groups()
-    if choices := typing.get_args(KEYS[name].type) * expected.startswith("Invalid enum value"):
-        return f"{name} is {values[name]!r}, not one of {', '.join(choices)}"
-    expected = expected.split(", got ")[0].replace("`object`", "`table`").replace("array", "list")
-    return f"{name} is {values[name]!r}: {expected[0].lower()}{expected[1:]}"
 
 
 def _check_together(recipe: Recipe, where: str):

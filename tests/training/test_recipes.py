@@ -5,11 +5,12 @@ import inspect
 from pathlib import Path
 
 import pytest
+from message_of import message_of
 
 from kzoo.decoding import GNMT, SearchSettings
 from kzoo.presets.shelf import BUILDERS
 from kzoo.training import Recipe, read_recipe
-from kzoo.training.recipe import make_recipe
+from kzoo.training.recipe import KEYS, make_recipe
 from kzoo.training.run import halved_rate
 from kzoo.training.tasks import make_optimizer
 
@@ -60,6 +61,32 @@ def test_runs_from_before_too_long_are_read():
     values = {"preset": "pope_tiny", "corpus": "multi30k", "source": "en", "target": "de"}
     assert make_recipe({**values, "truncate": True}).too_long == "truncate"
     assert make_recipe({**values, "truncate": False}) == make_recipe(values)
+
+
+@pytest.mark.parametrize("key", ["beam_size", "max_length"])
+def test_a_search_beyond_every_machine_is_refused(key):
+    for value in (10**6, 10**9, 10**30):
+        assert f"{key} is {value}" in message_of(read_recipe, "demo_scenes", [f"{key}={value}"])
+
+
+@pytest.mark.parametrize(
+    ("key", "ours"),
+    [
+        ("batch_size", "tokens"),
+        ("learning_rate", "rate"),
+        ("lr", "rate_factor"),
+        ("early_stopping", "patience"),
+        ("dropout", "model.dropout"),
+    ],
+)
+def test_keys_of_other_tools_point_to_ours(key, ours):
+    assert key not in KEYS
+    assert ours.split(".")[0] in KEYS
+    assert ours in message_of(read_recipe, "demo_scenes", [f"{key}=1"]).split("kzoo's is ")[1]
+
+
+def test_a_file_name_with_a_nul_is_one_line():
+    assert "NUL" in message_of(read_recipe, "a\0.toml")
 
 
 def test_every_key_is_documented():
