@@ -1,5 +1,7 @@
 """`kzoo export` and `kzoo serve`."""
 
+import logging
+import os
 import re
 import sys
 from pathlib import Path
@@ -8,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from kzoo.cli import options
-from kzoo.cli.console import chosen_search, open_translator
+from kzoo.cli.console import chosen_search, open_translator, start_backend
 from kzoo.errors import UserError
 
 app = typer.Typer()
@@ -102,11 +104,16 @@ def serve(
     check_model_name(name)
     search = chosen_search(folder, beam_size, length_penalty, gnmt, max_length)
     with reserved(host, port) as listening:
+        print(f"loading {name} …", file=sys.stderr, flush=True)
         translator = open_translator(folder, search, engine, compute_type, device)
         from kzoo.serve import Served
         from kzoo.serve import serve as serve_forever
+        from kzoo.serve.server import LOG_FORMAT
 
-        served = Served(translator, name, version, max_batch=max_batch, max_wait=max_wait, folder=folder)
+        # To a copy of standard error, whose original `start_backend` takes away while Keras is loaded.
+        logging.basicConfig(format=LOG_FORMAT, stream=os.fdopen(os.dup(2), "w", buffering=1))
+        options = {"max_batch": max_batch, "max_wait": max_wait, "start_keras": start_backend}
+        served = Served(translator, name, version, folder=folder, **options)
         shown = f"[{host}]" if ":" in host else host
         address, how = f"http://{shown}:{listening.getsockname()[1]}/", f"{translator.engine}, {search}"
         listening.listen()  # so that clients that read the line can connect

@@ -4,7 +4,7 @@ Keras is imported only where it searches: for CTranslate2, on first use of prefi
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -100,13 +100,21 @@ class EngineSearch:
     """The server's interface to a `CTranslate2Translator`, with the methods of `KerasSearch`.
 
     Batches may have any size, because nothing is compiled. CTranslate2 does not batch calls, so the server
-    does; one of its threads feeds each of CTranslate2's workers.
+    does; one of its threads feeds each of CTranslate2's workers. `start_keras` is called before Keras is
+    loaded.
     """
 
-    def __init__(self, translator: "CTranslate2Translator", settings: SearchSettings, max_batch: int):
+    def __init__(
+        self,
+        translator: "CTranslate2Translator",
+        settings: SearchSettings,
+        max_batch: int,
+        start_keras: Callable[[], None],
+    ):
         if reason := why_not_searched(settings):
             raise UserError(reason)
         self.translator, self._settings, self._max_batch = translator, settings, max_batch
+        self._start_keras = start_keras
         self.threads = max(translator.threads, 2)  # so that Keras loads in a thread of its own
         self.max_length, self.length = translator.max_length, translator.together
 
@@ -132,12 +140,13 @@ class EngineSearch:
     @cached_property
     def keras(self) -> KerasSearch:
         """Keras's search of the same preset; used only in the thread of slow batches."""
-        from kzoo.presets.shelf import load
-
         # Both engines must have the same model; the folder may have been trained on or replaced.
         if SealedFolder(self.translator.folder).files != self.translator.listing:
             raise UserError("the preset has changed since the server was started: restart the server")
         # If both engines are on one GPU, Keras must not take all of its memory.
         os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+        self._start_keras()
+        from kzoo.presets.shelf import load
+
         return KerasSearch(load(str(self.translator.folder)), self._settings, self._max_batch)

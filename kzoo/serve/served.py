@@ -66,6 +66,7 @@ class Served:
         limits: of requests.
         folder: the preset's folder. The page shows its card and scores; without it, no translation is marked
             as doubtful.
+        start_keras: function called before CTranslate2's translator loads Keras, in a thread of the model.
 
     Attributes:
         readiness: `""` once the usual shapes are compiled; before that, the reason.
@@ -85,6 +86,7 @@ class Served:
         max_wait: float = 0.0,
         limits: Limits | None = None,
         folder: Path | None = None,
+        start_keras: Callable[[], None] = lambda: None,
     ):
         check_model_name(name)
         if not 0 <= max_wait <= 3_600_000:  # `threading` cannot wait much longer
@@ -95,8 +97,11 @@ class Served:
         self.engine = translator.engine
         self.metrics = Metrics(self.engine)
         self.readiness = PREPARING
-        search = KerasSearch if self.engine == "keras" else EngineSearch
-        engine = self._engine = search(translator, self.settings, max_batch)
+        if self.engine == "keras":
+            engine = KerasSearch(translator, self.settings, max_batch)
+        else:
+            engine = EngineSearch(translator, self.settings, max_batch, start_keras)
+        self._engine = engine
         self.max_length = engine.max_length
         self.batcher = Batcher(self._search, engine, max_wait / 1000, self.limits.queue, self.metrics)
         self._warming = self._loading = None

@@ -28,6 +28,7 @@ MOST_UNREAD = 256 * 2**20  # bytes, of all answers
 TOO_MANY_CLIENTS = partial(refuse, "the server has too many other clients: try again later", 503)
 
 log = logging.getLogger("kzoo.serve")
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 def serve(
@@ -47,7 +48,7 @@ def serve(
     """
     limited = allow_hosts or is_loopback(listening.getsockname()[0])
     end_on_sigterm()  # after a clean end, uvicorn raises the signal again
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(format=LOG_FORMAT)
     log.setLevel(logging.INFO)
     with contextlib.suppress(KeyboardInterrupt):
         GracefulServer(served, allow_hosts if limited else None, allow_origins).run(sockets=[listening])

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import httpx
 import numpy as np
@@ -152,11 +153,30 @@ def test_a_search_that_ctranslate2_lacks_is_refused(search):
 def test_both_engines_have_the_same_model(tmp_path):
     folder = shutil.copytree(locate(PRESET), tmp_path / "preset")
     translator = CTranslate2Translator(folder)
-    search = EngineSearch(translator, translator.search, 1)
+    search = EngineSearch(translator, translator.search, 1, lambda: None)
     (folder / "notes.txt").write_text("trained further")
     seal(folder)
     with pytest.raises(UserError, match="restart"):
         search.keras  # noqa: B018
+
+
+@contextmanager
+def command(*arguments, **options):
+    """Give the process of `kzoo serve`, and a client of it once it is ready."""
+    line = [sys.executable, *arguments]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, **options) as process:
+        try:
+            line = process.stdout.readline()
+            assert "ctranslate2 float32" in line
+            with httpx.Client(base_url=re.search(r"http://\S+:\d+", line)[0], timeout=300) as client:
+                end = time.monotonic() + 60
+                while client.get("/readyz").status_code != 200:  # the port is open already
+                    assert time.monotonic() < end
+                    time.sleep(0.05)
+                yield process, client
+        finally:
+            process.terminate()
+        assert process.wait(30) == 0
 
 
 def test_the_command_imports_no_deep_learning():
@@ -168,21 +188,21 @@ def test_the_command_imports_no_deep_learning():
         f"sys.argv = ['kzoo', 'serve', '{PRESET}', '--name', 'm', '--port', '0']\n"
         "from kzoo.cli import main; main()"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
-        try:
-            line = process.stdout.readline()
-            assert "ctranslate2 float32" in line
-            address = re.search(r"http://\S+:\d+", line)[0]
-            end = time.monotonic() + 60
-            while True:
-                try:
-                    if httpx.get(f"{address}/readyz").status_code == 200:
-                        break
-                except httpx.TransportError:
-                    assert time.monotonic() < end
-                time.sleep(0.05)
-            answer = httpx.post(f"{address}/v1/models/m:predict", content=json.dumps({"inputs": TEXTS[:1]}))
-            assert answer.json()["outputs"]["translation"] == ["Ein Hund rennt."]
-        finally:
-            process.terminate()
-        assert process.wait(30) == 0
+    with command("-c", code) as (_, client):
+        answer = client.post("/v1/models/m:predict", content=json.dumps({"inputs": TEXTS[:1]}))
+        assert answer.json()["outputs"]["translation"] == ["Ein Hund rennt."]
+
+
+def test_the_console_says_that_it_loads_and_nothing_of_keras(tmp_path):
+    """Not even when the page first shows attention. The server's log goes on meanwhile."""
+    with (
+        open(tmp_path / "console", "w+") as console,
+        command("-m", "kzoo", "serve", PRESET, "--port", "0", stderr=console) as (_, client),
+    ):
+        end = time.monotonic() + 300
+        while "weights" not in client.post("/page/translate", json={"text": "A dog."}).json()["attention"][0]:
+            assert time.monotonic() < end
+            time.sleep(0.2)
+    first, *others = (tmp_path / "console").read_text("utf-8").splitlines()
+    assert first == f"loading {PRESET} …"
+    assert len(others) >= 3 and all(" kzoo.serve: " in line for line in others), others
