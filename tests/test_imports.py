@@ -27,6 +27,7 @@ ALLOWED = {
         "models",
         "layers",
         "data",  # `fit` makes batches of texts
+        "positions",
         "decoding",
         "export",
         "hub",
