@@ -12,7 +12,8 @@ from kzoo.layers import LinearChainCRF
 from kzoo.layers.layer import Dense
 from kzoo.layers.normalization import mean_over_replicas
 from kzoo.models.backbones import freeze, frozen_layers
-from kzoo.text.texts import Segment, checked_texts, one_line, segments_to_tags, tags_to_segments
+from kzoo.text.preparation import prepare
+from kzoo.text.texts import Segment, checked_texts, segments_to_tags, tags_to_segments
 from kzoo.text.vocabulary import PAD
 
 LENGTH_STEP = 32  # lengths are padded to multiples of this, so that few shapes are compiled
@@ -146,13 +147,15 @@ class CharacterTagger(keras.Model):
         """Return the character ids and the tag numbers, `(N, L)` each, of sentences of tagged words.
 
         Raises:
-            UserError: a tag that the model does not have, or a word with a line end.
+            UserError: a tag that the model does not have, or a word with a line end or an
+                invisible character.
         """
         tagged = [segments_to_tags(sentence) for sentence in sentences]
         texts, tags = [text for text, _ in tagged], [row for _, row in tagged]
         for number, text in enumerate(texts, 1):
-            if one_line(text) != text:  # the tokenizer would replace it, and move the tags after it
-                raise UserError(f"a word of sentence {number} has a line end: remove it ({text!r:.80})")
+            if prepare(text) != text:  # the tokenizer would replace it, and move the tags after it
+                what = "a line end" if text.splitlines() != [text] else "a character that nobody sees"
+                raise UserError(f"a word of sentence {number} has {what}: remove it ({text!r:.80})")
         numbers = {name: number for number, name in enumerate(self.tag_names)}
         for number, tag in ((n, tag) for n, row in enumerate(tags, 1) for tag in row):
             if tag not in numbers:
@@ -160,8 +163,8 @@ class CharacterTagger(keras.Model):
         return _padded(self.tokenizer(texts)), _padded([[numbers[tag] for tag in row] for row in tags])
 
     def tag(self, texts: Sequence[str], batch_size: int = 32) -> list[list[Segment]]:
-        """Return the tagged words of each text; line ends within a text count as spaces."""
-        texts = [one_line(text) for text in checked_texts(texts)]
+        """Return the tagged words of each text, prepared as by `kzoo.text.preparation`."""
+        texts = [prepare(text) for text in checked_texts(texts)]
         results = [[] for _ in texts]
         order = sorted((i for i in range(len(texts)) if texts[i].strip()), key=lambda i: -len(texts[i]))
         for first in range(0, len(order), batch_size):

@@ -8,7 +8,8 @@ from pathlib import Path
 import keras
 
 from kzoo.errors import UserError
-from kzoo.text.texts import character_tokens, checked_texts, one_line
+from kzoo.text.preparation import prepare
+from kzoo.text.texts import character_tokens, checked_texts
 from kzoo.text.tokenizers import NO_VOCABULARY, ListedTokens
 from kzoo.text.vocabulary import SPECIAL, UNKNOWN
 
@@ -97,7 +98,7 @@ def learn_characters(sentences: Iterable[str], vocabulary_size: int | None = Non
     >>> learn_characters(["他的书", "我的书的"])
     ['的', '书', '他', '我']
     """
-    counts = Counter(character for sentence in sentences for character in one_line(sentence))
+    counts = Counter(character for sentence in sentences for character in prepare(sentence))
     if not counts:
         raise UserError("cannot learn characters: the text is empty")
     if vocabulary_size is not None and vocabulary_size <= len(SPECIAL):

@@ -21,7 +21,8 @@ from kzoo.text.languages import (
     lower_case,
     main_code,
 )
-from kzoo.text.texts import checked_texts, one_line
+from kzoo.text.preparation import prepare
+from kzoo.text.texts import checked_texts
 from kzoo.text.tokenizers import SubwordTokenizer
 
 DETRUECASER = sacremoses.MosesDetruecaser()
@@ -202,7 +203,7 @@ def learn_forms(sentences: Iterable[str]) -> list[list[str]]:
 def moses_tokens(text: str, language: str) -> str:
     """Return a sentence with its punctuation normalized (except for Chinese) and its tokens separated."""
     normalizer, tokenizer, _ = _tools(language)
-    text = unicodedata.normalize("NFC", one_line(text))  # a separate accent would become a token
+    text = unicodedata.normalize("NFC", prepare(text))  # a separate accent would become a token
     normal = text if is_chinese(language) else normalizer.normalize(text)  # which turns “ into "
     return tokenizer.tokenize(normal, return_str=True, escape=False)
 

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 import sentencepiece
 
 from kzoo.errors import UserError
-from kzoo.text.texts import checked_texts, one_line
+from kzoo.text.preparation import prepare
+from kzoo.text.texts import checked_texts
 from kzoo.text.vocabulary import SPECIAL, UNKNOWN
 
 SPACE = "▁"  # as SentencePiece writes it
@@ -20,7 +21,7 @@ class Subwords:
 
     def __call__(self, texts: list[str]) -> list[list[int]]:
         # One by one: for a list, SentencePiece starts threads, which takes longer than a sentence.
-        return [self._processor.encode(one_line(text)) for text in texts]
+        return [self._processor.encode(prepare(text)) for text in texts]
 
     def detokenize(self, rows: list[list[int]]) -> list[str]:
         return [self._processor.decode(row) for row in rows]
@@ -66,7 +67,7 @@ class MarianPieces:
         if not self.ids.keys() >= set(codes):
             known = ", ".join(self.languages) or "no languages"
             raise UserError(f"this vocabulary knows {known}, not {language!r}")
-        return [self._tokens(self.normalize(one_line(text)), codes) for text in checked_texts(inputs)]
+        return [self._tokens(self.normalize(prepare(text)), codes) for text in checked_texts(inputs)]
 
     __call__ = tokenize
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from kzoo.errors import UserError
 from kzoo.text.languages import CHINESE, is_chinese_or_japanese, main_code
+from kzoo.text.preparation import prepare
 from kzoo.text.vocabulary import END, UNKNOWN
 
 if TYPE_CHECKING:  # importing it takes seconds
@@ -261,22 +262,9 @@ def split_sentences(text: str, language: str | None = None) -> list[str]:
     return sentences
 
 
-def one_line(text: str) -> str:
-    """Return a text with its line ends replaced by spaces; those at its beginning and end are removed.
-
-    Every tokenizer applies it first; `kzoo.export.graph_inputs` does the same in a graph.
-
-    Example:
-
-    >>> one_line("A man\\r\\nwalks.\\n")
-    'A man walks.'
-    """
-    return " ".join(filter(None, text.splitlines()))
-
-
 def character_tokens(ids: dict[str, int], texts: Iterable[str]) -> list[list[int]]:
     """Return the ids of each text's characters; none for a text of spaces."""
-    lines = (one_line(text) if text.strip() else "" for text in texts)
+    lines = (prepare(text) if text.strip() else "" for text in texts)
     return [[ids.get(character, UNKNOWN) for character in line] for line in lines]
 
 

@@ -14,7 +14,7 @@ from keras_hub.tokenizers import SentencePieceTokenizer, Tokenizer
 
 from kzoo.errors import JOINERS, UserError
 from kzoo.text.pieces import MODEL_FILE, PIECES_FILE, MarianPieces
-from kzoo.text.texts import one_line
+from kzoo.text.preparation import prepare
 from kzoo.text.vocabulary import END, PAD, START, UNKNOWN
 
 NO_VOCABULARY = (
@@ -78,7 +78,7 @@ class SubwordTokenizer(SentencePieceTokenizer):
         if self.proto is None:
             raise UserError(NO_VOCABULARY)
         # keras-hub also accepts tensors and bytes.
-        lines = keras.tree.map_structure(lambda x: one_line(x) if isinstance(x, str) else x, inputs)
+        lines = keras.tree.map_structure(lambda x: prepare(x) if isinstance(x, str) else x, inputs)
         return super().tokenize(lines)
 
     def save_assets(self, dir_path):
@@ -115,7 +115,7 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
         Sennrich et al. 2016, "Neural Machine Translation of Rare Words with Subword Units".
         https://arxiv.org/abs/1508.07909
     """
-    sentences = [one_line(sentence) for sentence in sentences]
+    sentences = [prepare(sentence) for sentence in sentences]
     if not any(sentence.strip() for sentence in sentences):
         raise UserError("cannot learn subwords: there is no text")
     if number := next((n for n, sentence in enumerate(sentences, 1) if "\0" in sentence), None):

@@ -61,6 +61,7 @@ UNUSUAL = [
     "😀 dogs 👩‍👩‍👧".encode(),
     "שלום a الكلب".encode(),
     "\u202edogs\u202c\ufeff \u00a0".encode(),
+    "a \u2060m\u00adan\U000e0101".encode(),
     b" ",
     b"\n\t",
     "\r\n\u2028a man\r\r\nand\x85\x1ctwo dogs.\u2029\n".encode(),
