@@ -1,8 +1,10 @@
 """Shared by the papers' tables: train and score a model once, write results as JSON and Markdown."""
 
+import math
 import os
+import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Annotated, Any, Literal
@@ -13,9 +15,10 @@ from kzoo.errors import UserError
 from kzoo.files import read_object, whole_file, write_json
 from kzoo.presets import load
 from kzoo.training import Recipe, read_recipe, train
-from kzoo.training.recipe import make_recipe
-from kzoo.training.run_folder import holds_this_run
+from kzoo.training.recipe import make_recipe, recipe_file
+from kzoo.training.run_folder import holds_this_run, saved_in
 
+SCORES = "scores.json"  # in a run's folder
 Size = Annotated[Literal["tiny", "base"], typer.Option()]
 Runs = Annotated[Path, typer.Option(help="Folder of the runs.")]
 
@@ -55,6 +58,48 @@ def table_recipe(name: str, overrides: list[str], fixed: tuple[str, ...]) -> Rec
     return recipe
 
 
+def print_estimate(name: str, runs: Sequence[tuple[Recipe, Path]], more: float = 0.0):
+    """Print how many runs are left to train and about how long that takes, by a recipe's own time.
+
+    Args:
+        name: the zoo's recipe that the runs have, with changes. Its first lines may say how long it takes.
+        runs: their recipes and folders. A run takes its share of the recipe's steps or batches, less those
+            that its checkpoints have.
+        more: minutes of other work.
+    """
+    minutes, where = recipe_time(name)
+    plain, left = read_recipe(name), {}
+    for recipe, folder in runs:
+        if not has_results(folder / SCORES, recipe):
+            done = max((epochs for epochs, *_ in saved_in(folder / "checkpoints")), default=0)
+            left[folder] = work_of(recipe) / work_of(plain) * max(0.0, 1 - done / recipe.epochs)
+    trained = f"{len(left)} of {len({folder for _, folder in runs})} runs to train"
+    if left and minutes is None:
+        print(f"{trained}: their time is not measured, and needs a GPU")
+        return
+    total = (minutes or 0.0) * sum(left.values()) + more
+    about = f"{total / 60:.1f} hours" if total > 90 else f"{math.ceil(total)} minutes"
+    print(f"{trained}: about {about} in all {where}" if total else f"{trained}", flush=True)
+
+
+def recipe_time(name: str) -> tuple[float | None, str]:
+    """Return the minutes that a recipe's first lines state and the machine; `None` if they state no time."""
+    text = recipe_file(name).read_text(encoding="utf-8")
+    found = re.search(
+        r"^# Time: (?:about )?(half an|a|[\d.]+) (minute|hour)s?(?: of training)? (on [^.;]*)", text, re.M
+    )
+    if not found:
+        return None, ""
+    count, unit, where = found.groups()
+    units = {"half an": 0.5, "a": 1.0}.get(count) or float(count)
+    return units * (60 if unit == "hour" else 1), where
+
+
+def work_of(recipe: Recipe) -> int:
+    """Return what a run's time is in proportion to, among runs of one recipe with changes."""
+    return recipe.steps or recipe.epochs * (recipe.batches_per_epoch or 1)
+
+
 def scored_once(recipe: Recipe, folder: Path, score: Callable[[Any, Path], None]) -> Any:
     """Train a recipe's model in a folder and score it, or read the scores of an earlier call.
 
@@ -70,7 +115,7 @@ def scored_once(recipe: Recipe, folder: Path, score: Callable[[Any, Path], None]
     Raises:
         UserError: the folder's run cannot resume with this recipe.
     """
-    path = folder / "scores.json"
+    path = folder / SCORES
     if not keep_results(path, recipe):
         train(recipe, folder)
         score(load(folder), path)
@@ -87,11 +132,16 @@ def keep_results(path: Path, recipe: Recipe) -> bool:
     Raises:
         UserError: the file's recipe is not valid, or the run cannot resume with this recipe; the file stays.
     """
-    kept = path.exists() and make_recipe(results_in(path).get("recipe", {}), str(path)) == recipe
+    kept = has_results(path, recipe)
     if not kept:
         holds_this_run(path.parent, recipe)
         path.unlink(missing_ok=True)
     return kept
+
+
+def has_results(path: Path, recipe: Recipe) -> bool:
+    """Return whether a file has this recipe's results. Raise `UserError` if its recipe is not valid."""
+    return path.exists() and make_recipe(results_in(path).get("recipe", {}), str(path)) == recipe
 
 
 def results_in(path: Path) -> dict:

@@ -421,6 +421,45 @@ def test_figure_1_has_three_bars_a_direction_and_table_3_two_models(Work, tmp_pa
     assert sorted(recipe["directions"] for recipe in recipes) == [["de-en"], ["en-de"]]
 
 
+@pytest.mark.parametrize(
+    ("name", "minutes", "where"),
+    [
+        ("pope_multi30k", 35, "on two idle CPU cores (AMD EPYC)"),
+        ("pope_multi30k_base", 7, "on a shared NVIDIA H200"),
+        ("attention_bridge_m2m_tiny", 144, "on two CPU cores (Intel Xeon, JAX), shared with other work"),
+        ("glyph_zh_en_tiny", 30, "on one busy CPU core"),
+        ("image_text_scenes", 10, "on one of two busy CPU cores"),
+        ("demo_scenes", 1, "on two idle CPU cores"),
+        ("attention_bridge_m2m", None, ""),
+        ("glyph_zh_en", None, ""),
+    ],
+)
+def test_a_recipe_s_time_is_read(name, minutes, where):
+    assert paper_tables.recipe_time(name) == (minutes, where)
+
+
+def test_the_estimate_is_of_what_is_left(tmp_path, capsys):
+    """A finished run, one with a third of its epochs, a short one, and one that has the paper's steps."""
+    recipe = read_recipe("pope_multi30k")  # 33 epochs, 35 minutes
+    runs = [(recipe, tmp_path / "finished"), (recipe, tmp_path / "stopped")]
+    runs.append((dataclasses.replace(recipe, epochs=11), tmp_path / "short"))
+    (tmp_path / "finished").mkdir()
+    (tmp_path / "finished" / "scores.json").write_text(json.dumps({"recipe": dataclasses.asdict(recipe)}))
+    (tmp_path / "stopped" / "checkpoints" / "epoch_0011").mkdir(parents=True)
+
+    def printed(*arguments):
+        paper_tables.print_estimate(*arguments)
+        return capsys.readouterr().out
+
+    assert "2 of 3 runs to train: about 35 minutes in all on two idle" in printed("pope_multi30k", runs)
+    assert "about 1.6 hours" in printed("pope_multi30k", runs, 61)
+    assert "0 of 1 runs" in printed("pope_multi30k", runs[:1])
+    assert "needs a GPU" in printed("glyph_zh_en", [(read_recipe("glyph_zh_en"), tmp_path / "base")])
+    whole = read_recipe("attention_bridge_m2m_tiny")
+    part = dataclasses.replace(whole, batches_per_epoch=whole.batches_per_epoch // 4)
+    assert "about 36 minutes" in printed("attention_bridge_m2m_tiny", [(part, tmp_path / "part")])
+
+
 def test_results_are_removed_only_when_their_run_goes_on(tmp_path):
     recipe = make_recipe({"preset": "pope_tiny", "corpus": "scenes", "source": "en", "target": "de"})
     claim(tmp_path, recipe)

@@ -53,6 +53,7 @@ from training.paper_tables import (
     Size,
     add_results,
     paper_numbers,
+    print_estimate,
     results_in,
     scored_once,
     show_markdown,
@@ -104,6 +105,8 @@ Budget = Annotated[
 Seed = Annotated[int, typer.Option(help="Seed of every run.")]
 Seeds = Annotated[int, typer.Option(min=1, max=len(SEEDS), help="Number of SentEval's seeds.")]
 RUNS = Path("runs/attention_bridge")
+Run = tuple[Recipe, Path]  # a run's recipe and its folder
+SENTEVAL_MINUTES = 17  # of an embedding, with five seeds, on a CPU core
 
 
 @app.command()
@@ -122,6 +125,8 @@ def table1(
     for name in names:
         if name not in SETTINGS:
             raise UserError(f"no setting {name!r}: {nearest(name, list(SETTINGS))}")
+    planned = {name: setting_runs(name, recipe, budget, chosen, size, runs) for name in names}
+    print_estimate(recipe_name(size), sum(planned.values(), []))
     path = runs / f"table1_{size}.json"
     # Keep the results of other calls with this recipe and budget: other settings, and other directions of
     # bilingual models.
@@ -132,10 +137,8 @@ def table1(
             print(f"{path}: removing results of another or unknown recipe or budget", file=sys.stderr)
         results = {}
     for name in names:
-        if name.startswith("bilingual"):
-            scores = bilingual_scores(recipe, budget, name, chosen, size, runs / name)
-        else:
-            scores = scores_of(part_of(recipe, budget, **SETTINGS[name]), runs / f"{name}_{size}")
+        scores = all_scores(planned[name])
+        if not name.startswith("bilingual"):
             plot_directions(*lowercased_bleu(scores), runs / f"{name}_{size}.png", lowercased=True)
         results[name] = {**results.get(name, {}), **scores}
         write_json(path, {"recipe": dataclasses.asdict(recipe), "budget": budget, **results})
@@ -158,13 +161,21 @@ def figure1(
     without a pair, the paper has a figure but no numbers.
     """
     recipe, results = whole_recipe(size, seed, overrides, budget), {}
-    whole = scores_of(part_of(recipe, budget, **SETTINGS["m2m_mono"]), runs / f"m2m_mono_{size}")
-    for pair in combinations(LANGUAGES, 2):
-        values = part_of(recipe, budget, monolingual=True, left_out="-".join(pair))
-        left_out = scores_of(values, runs / f"without_{'_'.join(pair)}_{size}")
+    whole = part_of(recipe, budget, **SETTINGS["m2m_mono"]), runs / f"m2m_mono_{size}"
+    left_out = {
+        pair: (
+            part_of(recipe, budget, monolingual=True, left_out="-".join(pair)),
+            runs / f"without_{'_'.join(pair)}_{size}",
+        )
+        for pair in combinations(LANGUAGES, 2)
+    }
+    alone = bilingual_runs(recipe, budget, "bilingual", chosen_directions(""), size, runs / "bilingual")
+    print_estimate(recipe_name(size), [whole, *left_out.values(), *alone.values()])
+    of_whole = scores_of(*whole)
+    for pair, run in left_out.items():
+        of_left_out = scores_of(*run)
         for name in ("-".join(pair), "-".join(pair[::-1])):
-            alone = bilingual_scores(recipe, budget, "bilingual", [name], size, runs / "bilingual")
-            models = {"m2m_mono": whole, "left_out": left_out, "bilingual": alone}
+            models = {"m2m_mono": of_whole, "left_out": of_left_out, "bilingual": scores_of(*alone[name])}
             results[name] = {model: scores[name] for model, scores in models.items()}
     path = runs / f"figure1_{size}.json"
     write_json(path, results)
@@ -217,14 +228,21 @@ def table2(
     """
     recipe = whole_recipe(size, seed, overrides, budget)
     senteval, bilinguals, manys, trained = SentEval(runs, size, SEEDS[:seeds]), {}, {}, []
-    for direction in (f"en-{language}" for language in LANGUAGES[1:]):
-        name, values = "bilingual_bridge", bilingual(recipe, budget, "bilingual_bridge", direction, size)
-        trained += bilingual_scores(recipe, budget, name, [direction], size, runs / name).values()
+    name, from_english = "bilingual_bridge", [f"en-{language}" for language in LANGUAGES[1:]]
+    alone = bilingual_runs(recipe, budget, name, from_english, size, runs / name)
+    many = {
+        name: (part_of(recipe, budget, **SETTINGS[name]), runs / f"{name}_{size}")
+        for name in ("centre_en_mono", "m2m_mono")
+    }
+    embeddings = len(POOLINGS) * (len(alone) + len(many)) + 1
+    unscored = embeddings - len([*runs.glob(f"senteval_*_{size}_{seeds}_seeds.json")])
+    print_estimate(recipe_name(size), [*alone.values(), *many.values()], SENTEVAL_MINUTES * max(0, unscored))
+    for direction, (values, folder) in alone.items():
+        trained += scores_of(values, folder).values()
         bilinguals |= senteval.of_bridge(f"{name}_{direction}", values)
-    for name in ("centre_en_mono", "m2m_mono"):
-        values = part_of(recipe, budget, **SETTINGS[name])
-        trained += scores_of(values, runs / f"{name}_{size}").values()
-        manys |= senteval.of_bridge(name, values)
+    for setting, (values, folder) in many.items():
+        trained += scores_of(values, folder).values()
+        manys |= senteval.of_bridge(setting, values)
     same_words = runs / f"m2m_mono_{size}"
     columns = {"GloVe-BoW": senteval.scores("GloVe-BoW", recipe, lambda: glove_bag(recipe, load(same_words)))}
     for pooling in POOLINGS:
@@ -251,10 +269,12 @@ def table3(
     recipe = whole_recipe(size, seed, overrides, budget, (*FIXED, "model.penalty_weight"))
     chosen, name = chosen_directions(directions), "bilingual_bridge"
     no_penalty = dataclasses.replace(recipe, model={**recipe.model, "penalty_weight": 0.0})
-    results = {
-        "with": bilingual_scores(recipe, budget, name, chosen, size, runs / name),
-        "without": bilingual_scores(no_penalty, budget, name, chosen, size, runs / f"{name}_no_penalty"),
+    halves = {
+        "with": bilingual_runs(recipe, budget, name, chosen, size, runs / name),
+        "without": bilingual_runs(no_penalty, budget, name, chosen, size, runs / f"{name}_no_penalty"),
     }
+    print_estimate(recipe_name(size), [run for half in halves.values() for run in half.values()])
+    results = {half: all_scores(its_runs.values()) for half, its_runs in halves.items()}
     path = runs / f"table3_{size}.json"
     write_json(path, results)
     papers = {"with": PAPER["table1"][name], **PAPER["table3"]}
@@ -271,10 +291,14 @@ def whole_recipe(
     fixed: tuple[str, ...] = FIXED,
 ) -> Recipe:
     """Return the recipe of the many-to-many model with monolingual pairs."""
-    name = f"attention_bridge_m2m{'' if size == 'base' else '_' + size}"
     given = MODEL_BUDGET if budget == "model" else {}
-    recipe = table_recipe(name, overrides or [], (*fixed, *given))
+    recipe = table_recipe(recipe_name(size), overrides or [], (*fixed, *given))
     return dataclasses.replace(recipe, seed=seed, **given)
+
+
+def recipe_name(size: str) -> str:
+    """Return the name of the recipe of a size."""
+    return f"attention_bridge_m2m{'' if size == 'base' else '_' + size}"
 
 
 def part_of(recipe: Recipe, budget: str, **changes) -> Recipe:
@@ -299,14 +323,33 @@ def chosen_directions(directions: str) -> list[str]:
     return directions.split(",")
 
 
-def bilingual_scores(
+def setting_runs(
+    name: str, recipe: Recipe, budget: str, directions: list[str], size: str, runs: Path
+) -> list[Run]:
+    """Return the runs of a setting of Table 1."""
+    if name.startswith("bilingual"):
+        return [*bilingual_runs(recipe, budget, name, directions, size, runs / name).values()]
+    return [(part_of(recipe, budget, **SETTINGS[name]), runs / f"{name}_{size}")]
+
+
+def bilingual_runs(
     recipe: Recipe, budget: str, name: str, directions: list[str], size: str, folder: Path
-) -> dict[str, dict]:
-    """Return the scores of a bilingual model for each direction; its run is `FOLDER_DIRECTION_SIZE`."""
+) -> dict[str, Run]:
+    """Return the run of a bilingual model for each direction; its folder is `FOLDER_DIRECTION_SIZE`."""
+    return {
+        direction: (
+            bilingual(recipe, budget, name, direction, size),
+            folder.with_name(f"{folder.name}_{direction}_{size}"),
+        )
+        for direction in directions
+    }
+
+
+def all_scores(runs: Iterable[Run]) -> dict[str, dict]:
+    """Return the scores of runs by direction."""
     scores = {}
-    for direction in directions:
-        run = folder.with_name(f"{folder.name}_{direction}_{size}")
-        scores |= scores_of(bilingual(recipe, budget, name, direction, size), run)
+    for run in runs:
+        scores |= scores_of(*run)
     return scores
 
 

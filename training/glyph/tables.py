@@ -56,6 +56,7 @@ from training.paper_tables import (
     Size,
     add_results,
     paper_numbers,
+    print_estimate,
     results_in,
     scored_once,
     show_markdown,
@@ -65,6 +66,8 @@ from training.paper_tables import (
 CHOSEN = "EMB,cnn_fc_relu,fc_2,cnn_softmax_fc"
 KNOWN = ("EMB", *ARCHITECTURES)
 PAPER = paper_numbers(__file__)
+VECTORS = ("fixed", "adapted")
+TAGGER_MINUTES = 12  # of 50 epochs on one CPU core, on average
 BESIDE = "Paper: {}, base size. Ours: {}, {} size."
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
@@ -88,6 +91,7 @@ def table4(
     if sweep:
         encoders = ",".join(name for name in PAPER["table4"] if name not in cited(PAPER["table4"]))
     path, rows = runs / f"table4_{size}.json", []
+    print_time(named(encoders), size, runs, overrides)
     for name in named(encoders):
         recipe, folder, (validation, test) = trained(name, size, runs, overrides)
         row, perplexity = {"validation": validation, "test": test}, ""
@@ -110,6 +114,7 @@ def table4(
 def table5(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, overrides: Overrides = None):
     """BLEU of the test sentences with rare, medium and frequent characters."""
     path, rows = runs / f"table5_{size}.json", []
+    print_time(named(encoders), size, runs, overrides)
     for name in named(encoders):
         recipe, folder, _ = trained(name, size, runs, overrides)
         translations = results_in(folder / "translations.json")["test"]
@@ -147,11 +152,23 @@ def table6(
     sentences, validation, tests = chinese_treebank() if size == "base" else universal_dependencies(chosen)
     trained_on = f"{len(sentences)} sentences of {treebanks}" if size == "tiny" else "Chinese Treebank 5"
     path, rows = runs / f"table6_{size}.json", []
+
+    def keys_of(name: str, vectors: str) -> list[str]:
+        run = f"{name}, {vectors}, {epochs} epochs"
+        return [f"{run}, seed {seed}, {trained_on}" for seed in range(1, seeds + 1)]
+
+    taggers = {key: name for name in names for vectors in VECTORS for key in keys_of(name, vectors)}
+    known = results_in(path)
+    untrained = [
+        key
+        for key, name in taggers.items()
+        if not has_vectors_of(known.get(key), recipe_of(name, size, overrides), path)
+    ]
+    print_time(names, size, runs, overrides, TAGGER_MINUTES * epochs / 50 * len(untrained))
     for name in names:
         recipe, folder, _ = trained(name, size, runs, overrides)
-        for vectors in ("fixed", "adapted"):
-            run = f"{name}, {vectors}, {epochs} epochs"
-            keys = [f"{run}, seed {seed}, {trained_on}" for seed in range(1, seeds + 1)]
+        for vectors in VECTORS:
+            keys = keys_of(name, vectors)
             for seed, key in enumerate(keys, 1):
                 if not has_vectors_of(results_in(path).get(key), recipe, path):
                     tagger = tagger_from(load(folder), sentences, adapted=vectors == "adapted", seed=seed)
@@ -178,6 +195,7 @@ def table7(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, 
     names, columns = named(encoders), ("seen", "unseen without", "unseen with")
     path, rows = runs / f"table7_{size}.json", []
     sets = {words: open_word_pairs(words) for words in WORD_PAIRS}
+    print_time(names, size, runs, overrides)
     for words, pairs in sets.items():
         numbers = PAPER["table7"][words]
         for name in names:
@@ -200,6 +218,7 @@ def table7(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, 
 @app.command()
 def figure1(size: Size = "tiny", runs: Runs = RUNS, overrides: Overrides = None):
     """Draw the three greatest activations of the softmax encoder, and the characters that share a feature."""
+    print_time(["cnn_softmax_fc"], size, runs, overrides)
     recipe, folder, _ = trained("cnn_softmax_fc", size, runs, overrides)
     translator = load(folder)
     characters = translator.source_tokenizer.get_vocabulary()
@@ -226,6 +245,7 @@ def figure1(size: Size = "tiny", runs: Runs = RUNS, overrides: Overrides = None)
 @app.command()
 def pictures(size: Size = "tiny", runs: Runs = RUNS, overrides: Overrides = None):
     """Draw a table of glyphs, and the nearest characters of a few."""
+    print_time(named(CHOSEN), size, runs, overrides)
     runs_of = {name: trained(name, size, runs, overrides) for name in named(CHOSEN)}
     recipe = runs_of["fc_2"][0]
     seen = sorted(set("".join(recipe_corpus(recipe).sentences("train", recipe.source))))
@@ -271,12 +291,28 @@ def named(encoders: str) -> list[str]:
     return names
 
 
+def print_time(names: list[str], size: str, runs: Path, overrides: list[str] | None, more: float = 0.0):
+    """Print about how long the encoders that are not trained yet will take; `more`: minutes of other work."""
+    planned = [(recipe_of(name, size, overrides), folder_of(name, size, runs)) for name in names]
+    print_estimate(recipe_name(size), planned, more)
+
+
+def recipe_name(size: str) -> str:
+    """Return the name of the recipe of a size."""
+    return "glyph_zh_en" if size == "base" else f"glyph_zh_en_{size}"
+
+
+def folder_of(name: str, size: str, runs: Path) -> Path:
+    """Return the folder of an encoder's run."""
+    return runs / f"{name.replace(':', '_')}_{size}"
+
+
 def recipe_of(name: str, size: str, overrides: list[str] | None) -> Recipe:
     """Return the recipe of an encoder: `EMB`, an architecture, or `cnn_fc_relu:256`."""
-    suffix = "" if size == "base" else f"_{size}"
-    recipe = table_recipe(f"glyph_zh_en{suffix}", overrides or [], FIXED)
+    recipe = table_recipe(recipe_name(size), overrides or [], FIXED)
     if name == "EMB":
-        return dataclasses.replace(recipe, preset=f"lookup_zh_en{suffix}", source_characters="seen")
+        preset = recipe.preset.replace("glyph", "lookup")
+        return dataclasses.replace(recipe, preset=preset, source_characters="seen")
     architecture, _, features = name.partition(":")
     glyph = {"architecture": architecture}
     if features:
@@ -286,7 +322,7 @@ def recipe_of(name: str, size: str, overrides: list[str] | None) -> Recipe:
 
 def trained(name: str, size: str, runs: Path, overrides: list[str] | None) -> tuple[Recipe, Path, list[dict]]:
     """Train and score an encoder, or read its scores; return its recipe, its run's folder and its scores."""
-    recipe, folder = recipe_of(name, size, overrides), runs / f"{name.replace(':', '_')}_{size}"
+    recipe, folder = recipe_of(name, size, overrides), folder_of(name, size, runs)
     return recipe, folder, scores_of(recipe, folder)
 
 

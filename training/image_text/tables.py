@@ -44,6 +44,7 @@ from training.paper_tables import (
     Size,
     numbers,
     paper_numbers,
+    print_estimate,
     scored_once,
     show_markdown,
     spread,
@@ -78,7 +79,9 @@ def scenes(
     recipe = dataclasses.replace(recipe, source=source, target=target)
     shown = {"model": {"image_shape": [*PICTURE], **recipe.model}} if size == "base" else {}
     models = {f"text_only_{size}": {}, f"image_text_{size}": shown}
-    compare("scenes", recipe, models, seeds, runs, f"scenes_{size}")
+    planned = planned_runs("scenes", recipe, models, seeds, runs)
+    print_estimate("image_text_base" if size == "base" else "image_text_scenes", planned)
+    compare(planned, runs / f"scenes_{size}_{source}_{target}.json")
 
 
 @app.command()
@@ -100,7 +103,10 @@ def photographs(
         f"text_only_{size}": {},
         f"image_text_{size}": {"images": str(features), "model": {**recipe.model, "image_shape": shape}},
     }
-    compare(f"photographs_{size}", recipe, models, seeds, runs)
+    name = f"photographs_{size}"
+    planned = planned_runs(name, recipe, models, seeds, runs)
+    print_estimate("image_text_base", planned)
+    compare(planned, runs / f"{name}_{recipe.source}_{recipe.target}.json")
 
 
 @app.command()
@@ -108,40 +114,48 @@ def placeholders(seeds: Seeds = "1", runs: Runs = RUNS, overrides: Overrides = N
     """BLEU of tiny models on Multi30k, without features and with features without information."""
     overrides = ["epochs=15", *(overrides or [])]
     recipe = table_recipe("pope_multi30k", overrides, FIXED)
-    compare("text", recipe, {"text_only_tiny": {}}, seeds, runs)
-    for name, draw in NOTHING_TO_SEE.items():
-        options = {
-            "images": str(placeholder_features(recipe, draw, runs / f"features_{name}", name)),
-            "model": {**recipe.model, "image_shape": list(FC7)},
-        }
-        compare(name, recipe, {"image_text_tiny": options}, seeds, runs)
+    folders = {name: runs / f"features_{name}" for name in NOTHING_TO_SEE}
+    models = {"text": {"text_only_tiny": {}}}
+    for name, folder in folders.items():
+        options = {"images": str(folder), "model": {**recipe.model, "image_shape": list(FC7)}}
+        models[name] = {"image_text_tiny": options}
+    planned = {name: planned_runs(name, recipe, chosen, seeds, runs) for name, chosen in models.items()}
+    print_estimate("pope_multi30k", sum(planned.values(), []))
+    for name, its_runs in planned.items():
+        if name in folders:
+            placeholder_features(recipe, NOTHING_TO_SEE[name], folders[name], name)
+        compare(its_runs, runs / f"{name}_{recipe.source}_{recipe.target}.json")
 
 
-def compare(
-    name: str, recipe: Recipe, models: dict[str, dict], seeds: str, runs: Path, file: str | None = None
-):
-    """Train and score models, write the results, and show a table.
+def planned_runs(
+    name: str, recipe: Recipe, models: dict[str, dict], seeds: str, runs: Path
+) -> list[tuple[Recipe, Path]]:
+    """Return the recipes and the folders of models.
 
     Args:
-        name: prefix of the runs' folders, and of the results' file unless `file` is given.
+        name: prefix of the runs' folders.
         recipe: the models' recipe.
         models: for each preset, its changes to the recipe.
         seeds: the option `--seeds`.
         runs: the folder of runs.
-        file: prefix of the results' file.
     """
-    if not find_meteor():
-        print(METEOR_LEFT_OUT, file=sys.stderr)
-    results = {}
+    found = []
     for seed in numbers(seeds):
         for preset, options in models.items():
-            values = dataclasses.replace(recipe, preset=preset, seed=seed, **options)
-            scores = scores_of(values, runs / f"{name}_{preset}_{recipe.source}_{recipe.target}_{seed}")
-            for row, found in scores.items():
-                results.setdefault((preset, row), []).append(found)
-    scores = {"seeds": numbers(seeds), "scores": {", ".join(key): rows for key, rows in results.items()}}
-    path = runs / f"{file or name}_{recipe.source}_{recipe.target}.json"
-    write_json(path, scores)
+            folder = runs / f"{name}_{preset}_{recipe.source}_{recipe.target}_{seed}"
+            found.append((dataclasses.replace(recipe, preset=preset, seed=seed, **options), folder))
+    return found
+
+
+def compare(planned: list[tuple[Recipe, Path]], path: Path):
+    """Train and score runs of one direction, write the results to a file, and show a table."""
+    if not find_meteor():
+        print(METEOR_LEFT_OUT, file=sys.stderr)
+    results, seeds = {}, list(dict.fromkeys(recipe.seed for recipe, _ in planned))
+    for recipe, folder in planned:
+        for row, found in scores_of(recipe, folder).items():
+            results.setdefault((recipe.preset, row), []).append(found)
+    write_json(path, {"seeds": seeds, "scores": {", ".join(key): rows for key, rows in results.items()}})
     show_markdown(table(results, paper_rows(recipe.source, recipe.target)), path)
 
 

@@ -28,6 +28,7 @@ from training.paper_tables import (
     Runs,
     numbers,
     paper_numbers,
+    print_estimate,
     scored_once,
     show_markdown,
     spread,
@@ -59,14 +60,15 @@ def table1(
     )
     built = [encoding for encoding in ENCODINGS if f"{encoding}_{size}" in BUILDERS]
     chosen = encodings.split(",") if encodings else built
-    results = {}
+    results, planned = {}, []
     for encoding in chosen:
         builder(f"{encoding}_{size}")  # raises an error before anything is trained
-    for encoding in chosen:
         for seed in numbers(seeds):
             values = dataclasses.replace(recipe, preset=f"{encoding}_{size}", seed=seed)
-            folder = runs / f"{values.preset}_{seed}"
-            results.setdefault(encoding, []).append(scores_of(values, folder))
+            planned.append((encoding, values, runs / f"{values.preset}_{seed}"))
+    print_estimate(RECIPES[size], [run for _, *run in planned])
+    for encoding, *run in planned:
+        results.setdefault(encoding, []).append(scores_of(*run))
     path = runs / f"table1_{size}.json"
     write_json(path, results)
     show_markdown(table(results, size), path)
