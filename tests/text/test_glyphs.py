@@ -110,5 +110,5 @@ def test_a_missing_default_font_says_what_to_install(monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "noto_cjk_sans_otc", None)
-    with pytest.raises(UserError, match=r"pip install 'kzoo\[glyphs\]'"):
+    with pytest.raises(UserError, match="pip install noto-cjk-sans-otc"):
         render_glyphs("人")

@@ -2,13 +2,13 @@
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from kzoo import cli
 from kzoo.data import open_files
+from kzoo.decoding import TextTranslator
 from kzoo.training import trained_rows
 from kzoo.training.trained_rows import ROWS, copy_rows, count_trained_rows, record_rows, recorded
 
@@ -81,13 +81,11 @@ def test_a_text_that_is_streamed_has_the_same_digests(preset, tmp_path, monkeypa
     assert (tmp_path / ROWS).read_bytes() == (preset.parent / ROWS).read_bytes()
 
 
-class Copier(SimpleNamespace):
+class Copier(TextTranslator):
     """A model that translates English to German by copying."""
 
-    multilingual, image_shape, search = False, None, None
-
-    def named_direction(self, source, target):
-        return "en", "de"
+    engine, source_tokenizer = "keras", None
+    source_language, target_language = "en", "de"
 
     def translate(self, texts, **_):
         return list(texts)
