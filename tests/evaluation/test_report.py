@@ -73,6 +73,28 @@ def test_shows_texts_marks_and_pictures(tmp_path):
     assert not re.search(r'(src|href)="http', page)
 
 
+def test_the_colours_follow_the_reader_s_scheme(tmp_path):
+    """Each colour has a value for both, and its text is legible: https://www.w3.org/TR/WCAG22/#contrast-minimum"""
+    style = re.search(r"<style>(.*?)</style>", written(tmp_path, []), re.S)[1]
+    light, dark = (
+        dict(re.findall(r"(--\w+): #(\w+)", block)) for block in re.findall(r":root \{([^}]*)\}", style)
+    )
+    used = set(re.findall(r"var\((--\w+)\)", style))
+    assert used == set(light) == set(dark)
+    assert not re.search(r"#[0-9a-f]{3}", re.sub(r":root \{[^}]*\}", "", style))
+
+    def luminance(colour):
+        values = bytes.fromhex(colour if len(colour) == 6 else "".join(2 * digit for digit in colour))
+        shares = np.array(list(values)) / 255
+        linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+        return linear @ [0.2126, 0.7152, 0.0722]
+
+    for colours in (light, dark):
+        for text, background in (("--ink", "--paper"), ("--muted", "--paper"), ("--ink", "--mark")):
+            low, high = sorted(luminance(colours[name]) for name in (text, background))
+            assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
 def test_photographs_are_shown_as_jpeg_and_not_enlarged_by_pixels(tmp_path):
     """A picture by the sentence's number: of whatever size, and none of sentences that are not shown."""
     photograph = np.linspace(0, 255, 300 * 200 * 3).reshape(200, 300, 3).astype("uint8")

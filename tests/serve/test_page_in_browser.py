@@ -318,6 +318,40 @@ def test_words_above_columns_stand_upright_in_their_language(page):
     assert opened.run(turned, opened.all("thead th")[-1]) == "none"
 
 
+def test_a_piece_that_joins_the_one_before_it_is_explained(page):
+    opened = page(pope)
+    opened.translate(TEXT)  # of characters, none of which is a piece of a word
+    note = "document.querySelector('#attention figcaption p').textContent"
+    assert "·" not in opened.run(note)
+    drawn = {
+        "kind": "encoder_decoder",
+        "rows": ["▁Hund", "."],
+        "columns": ["▁dog"],
+        "weights": [[[[1], [1]]]],
+    }
+    opened.run("(showAttention([figure(arguments[0], null, {})]), 0)", drawn)
+    assert "“·”" in opened.run(note)
+    assert [head.text for head in opened.all("#attention tbody th")] == ["Hund", "·."]
+
+
+@pytest.mark.parametrize("family", [pope, bridge])
+@pytest.mark.parametrize("columns", [2, 9])
+def test_the_heat_map_fills_its_card(page, family, columns):
+    opened = page(family)
+    opened.translate(TEXT)
+    shown = opened.all("#attention figure")
+    names = [f"▁{number}" for number in range(columns)]
+    drawn = {"kind": "encoder_decoder", "rows": ["▁a"], "columns": names, "weights": [[[[0.1] * columns]]]}
+    opened.run("(showAttention(arguments[0].map((one) => figure(one, null, {}))), 0)", [drawn] * len(shown))
+    for figure in opened.all("#attention figure"):
+        card, table = (
+            opened.run("arguments[0].getBoundingClientRect().width", element)
+            for element in (figure, figure.find_element("css selector", "table"))
+        )
+        assert 0.85 * card < table < card
+        assert len(opened.all("#attention tbody td")) == columns * len(shown)
+
+
 @pytest.mark.parametrize("family", [pope, bridge, pictures])
 def test_a_narrow_screen_never_scrolls_sideways(page, family, tmp_path):
     opened = page(family, width=360)

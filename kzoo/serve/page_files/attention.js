@@ -7,6 +7,9 @@ const percent = (share) =>
 // Scripts whose characters stand upright in vertical text.
 const UPRIGHT = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
 
+const FEW = 8; // columns, whose names are written horizontally where there is room
+const JOINED = "A “·” joins a piece to the one before it, with no space between them.";
+
 // How rows and columns are named, and the side of the translation whose language they are in.
 const numbered = (title) => (names) => names.map((name) => ({ text: name, said: `${title} ${name}` }));
 const pieces = (side) => (names) => subwords(names).map((name) => ({ ...name, side }));
@@ -92,12 +95,13 @@ function figure(drawn, shown, languages) {
   const head = choice("Head", drawn.weights[0].length, redraw);
   const inLanguage = (names) => names.map((name) => ({ ...name, lang: name.side ? languages[name.side] : "en" }));
   const names = { rows: inLanguage(kind.rows(drawn.rows)), columns: inLanguage(kind.columns(drawn.columns)) };
+  const joined = [...names.rows, ...names.columns].some(({ style }) => style === "inner");
   function redraw() {
     const weights = chosen(drawn.weights, layer.select.value, head.select.value);
     const read = (text) => { reading.textContent = text; };
     const touch = matchMedia("(pointer: coarse)").matches;
     read(`${touch ? "Touch" : "Point at"} a ${pictured ? "word" : "cell"}${touch ? "" : ", or move with the arrow keys"}.`);
-    note.textContent = [kind.note, drawn.note, range(weights)].join(" ");
+    note.textContent = [kind.note, joined ? JOINED : "", drawn.note, range(weights)].filter(Boolean).join(" ");
     place.replaceChildren(pictured ? wordsOver(weights, names, drawn.grid, shown, read) : heatMap(weights, names, kind, read));
   }
   redraw();
@@ -125,6 +129,7 @@ function heatMap(weights, { rows, columns }, kind, read) {
     make("thead", {}, make("tr", {}, make("td", { className: "corner" }), ...columns.map((name) => title(name, { scope: "col" })))),
     make("tbody", {}, ...cells.map((row, i) => make("tr", {}, title(rows[i], { scope: "row" }), ...row))));
   table.style.setProperty("--n", columns.length);
+  table.classList.toggle("few", columns.length <= FEW);
   return table;
 }
 
