@@ -13,8 +13,8 @@ from kzoo.errors import UserError
 from kzoo.files import whole_file
 from kzoo.text.glyphs import default_font
 
-# Okabe and Ito's colours for colour-blind readers, without those that are too faint on white.
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"]
+# Okabe and Ito's colours for colour-blind readers, without those that are too faint on white; Tol's wine.
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#882255"]
 LINES = ["-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1))]
 
 # Formats, and metadata without the date, so that files do not vary.

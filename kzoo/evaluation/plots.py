@@ -5,6 +5,7 @@ Learning curves are read from `history.csv`, to which a run adds a line after ea
 
 import csv
 import os
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -112,8 +113,8 @@ def plot_learning_curves(histories: Mapping[str, str | Path], path: str | Path) 
                     # A line through a single point would be invisible.
                     marker = "o" if len(run["epoch"]) < 20 else ""
                     axes.plot(run["epoch"], run[column], **look(number), marker=marker, markersize=3)
-            axes.set(title=title, xlabel="epoch")
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.set(title=textwrap.fill(title, 40), xlabel="epoch")  # a panel has room for 43
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
             axes.grid(True)
         figure.legend(places[0].lines, list(runs), loc="outside lower center", ncols=across)
 

@@ -1,11 +1,15 @@
 """Learning curves: what is read from runs, the epochs counted, the picture."""
 
+import contextlib
 import json
 
 import pytest
+from matplotlib.text import Text
 from PIL import Image
 
 from kzoo.errors import UserError
+from kzoo.evaluation import plots
+from kzoo.evaluation.figures import picture
 from kzoo.evaluation.plots import (
     loss_name,
     plot_learning_curves,
@@ -82,6 +86,29 @@ def test_each_kind_of_loss_has_its_own_axes(runs):
     plot_learning_curves(histories, runs / "curves.png")
     with Image.open(runs / "curves.png") as picture:
         assert picture.size[0] == 1485  # three panels: BLEU and either loss
+
+
+def test_titles_fit_and_epochs_are_whole_numbers(runs, monkeypatch):
+    recipe = {"languages": ["en"], "label_smoothing": 0.1, "model": {"penalty_weight": 1 / 64}}
+    (runs / "fast" / "recipe.json").write_text(json.dumps({**recipe, "consistency": 5}))
+    (runs / "slow" / "history.csv").write_text(HEADER + "1,2,3,4,5,6\n")
+    ticks = {}
+
+    @contextlib.contextmanager
+    def measured(path, **options):
+        with picture(path, **options) as figure:
+            yield figure
+            figure.draw_without_rendering()
+            for axes in figure.axes:
+                right = axes.get_window_extent().x1
+                for title in axes.findobj(lambda part: isinstance(part, Text) and "loss" in part.get_text()):
+                    assert title.get_window_extent().x1 <= right, title.get_text()
+                ticks[path.stem] = {label.get_text() for label in axes.get_xticklabels()}
+
+    monkeypatch.setattr(plots, "picture", measured)
+    for name in ("fast", "slow"):
+        plot_learning_curves({name: runs / name / "history.csv"}, runs / f"{name}.png")
+    assert ticks == {"fast": set("012345"), "slow": set("012")}  # with those beyond the edges
 
 
 @pytest.mark.parametrize(

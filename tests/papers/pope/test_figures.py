@@ -1,5 +1,7 @@
 """Pictures of positions: files are written whole, or a one-line error says why not."""
 
+import re
+
 import numpy as np
 import pytest
 from matplotlib import rcParams
@@ -8,7 +10,7 @@ from typer.testing import CliRunner
 
 from kzoo.errors import UserError
 from training.pope import figures
-from training.pope.figures import app, plot_correlation, plot_polynomials, plot_positions
+from training.pope.figures import HIGHEST_ORDER, app, plot_correlation, plot_polynomials, plot_positions
 
 
 @pytest.mark.parametrize("encoding", ["sine", "pope"])
@@ -49,6 +51,12 @@ def test_the_suffix_gives_the_format(tmp_path, suffix, start):
     path = tmp_path / f"legendre.{suffix}"
     plot_polynomials(path)
     assert path.read_bytes().startswith(start)
+
+
+def test_each_polynomial_has_its_own_colour(tmp_path):
+    plot_polynomials(tmp_path / "legendre.svg")
+    curves = re.findall(r"stroke: (#\w{6}); stroke-width: 1.4", (tmp_path / "legendre.svg").read_text())
+    assert len(set(curves)) == HIGHEST_ORDER + 1
 
 
 def test_correlation_is_drawn_at_any_size(tmp_path):
