@@ -24,10 +24,10 @@ ALLOWED = {
     "decoding": {"decoding", "text", "errors", "images"},
     # `translator.export(…)` calls the export, which knows the models.
     "models": {
+        "positions",
         "models",
         "layers",
         "data",  # `fit` makes batches of texts
-        "positions",
         "decoding",
         "export",
         "hub",

@@ -105,7 +105,7 @@ def translate(
         rows["images"] = image_rows(image or features, len(sentences), shape, extractor)
     if prefix:
         rows["prefixes"] = prefix * len(sentences) if len(prefix) == 1 else prefix
-    whole = SplitTexts(sentences, [languages] * len(sentences), split, bool(translator.target_languages))
+    whole = SplitTexts(sentences, [languages] * len(sentences), split, translator.target_languages)
     if not truncate:
         _check_lengths(translator, languages, whole.sentences)
     made_of = [search, n_best, truncate, split, source, target, translator.engine, prefix]

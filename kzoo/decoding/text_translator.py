@@ -160,7 +160,7 @@ class TextTranslator(TwoLanguages):
         Arguments and errors are those of `translate`; `direction` is that of all texts.
         """
         texts, options = checked_texts(texts), self.tokenizer_options(direction[1])
-        split = SplitTexts(texts, [direction] * len(texts), split_sentences, bool(self.target_languages))
+        split = SplitTexts(texts, [direction] * len(texts), split_sentences, self.target_languages)
         source_tokenizer, target_tokenizer = self.tokenizers_of(*direction)
         most = self.max_length - 1
         tokens = tokenize_within(source_tokenizer, split.sentences, most, truncate, **options)

@@ -9,6 +9,7 @@ from keras_hub.tokenizers import Tokenizer
 from kzoo.decoding.batched_search import batches_by_length, padded_source
 from kzoo.errors import UserError
 from kzoo.models.translator import Translator
+from kzoo.text.languages import matching_code, not_known
 from kzoo.text.texts import pieces, tokenize_within
 
 
@@ -90,7 +91,7 @@ class MultilingualTranslator(Translator):
         Raises:
             UserError: as for `embed`; or an empty sentence.
         """
-        self._number(language)
+        language = self._code(language)
         tokens = self._tokens(text, self.tokenizers[language])
         _, _, scores = next(self._matrices([tokens], language))
         weights = scores[0, :, : len(tokens) + 1].astype("float32")
@@ -113,8 +114,9 @@ class MultilingualTranslator(Translator):
             UserError: a language that the model lacks; a sentence longer than the model's maximum, unless
                 `truncate` is true; a model without tokenizers.
         """
-        self._number(language)
-        return tokenize_within(self.tokenizers[language], texts, self.backbone.max_length - 1, truncate)
+        return tokenize_within(
+            self.tokenizers[self._code(language)], texts, self.backbone.max_length - 1, truncate
+        )
 
     def tokenize_source(self, texts: Iterable[str], truncate: bool = False) -> list[list[int]]:
         """Raise `UserError`: with several languages, use `tokenize`."""
@@ -123,7 +125,7 @@ class MultilingualTranslator(Translator):
     def direction(
         self, source_language: str | None = None, target_language: str | None = None
     ) -> tuple[str, str]:
-        """Check and return the source and the target language of a call.
+        """Return the model's codes of the source and the target language of a call; see `matching_code`.
 
         Raises:
             UserError: a language is missing, or the model lacks it.
@@ -133,21 +135,23 @@ class MultilingualTranslator(Translator):
                 f"the model translates among {', '.join(self.languages)}: "
                 "give source_language and target_language (--from and --to)"
             )
-        self._number(source_language), self._number(target_language)
-        return source_language, target_language
+        return self._code(source_language), self._code(target_language)
 
     def tokenizers_of(self, source: str, target: str) -> tuple[Tokenizer, Tokenizer]:
         """Return the tokenizers of a direction's two languages."""
-        return self.tokenizers[source], self.tokenizers[target]
+        return self.tokenizers[self._code(source)], self.tokenizers[self._code(target)]
 
     def _language_inputs(self, source, target, rows):
         languages = {"source_language": source, "target_language": target}
         return {name: np.full(rows, self._number(code), "int32") for name, code in languages.items()}
 
     def _number(self, language: str) -> int:
-        if language not in self.tokenizers:
-            raise UserError(f"the model has no language {language!r}, only {', '.join(self.languages)}")
-        return self.languages.index(language)
+        return self.languages.index(self._code(language))
+
+    def _code(self, language: str) -> str:
+        if code := matching_code(language, self.languages):
+            return code
+        raise UserError(f"the model's languages are {not_known(language, self.languages)}")
 
     def _tokenizers_and_settings(self):
         return list(self.tokenizers.values()), {"languages": self.languages}

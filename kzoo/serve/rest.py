@@ -43,6 +43,7 @@ class Signature:
     outputs: dict[str, Tensor]
 
 
+LANGUAGES = ("source_language", "target_language")
 STRINGS, NUMBERS = Tensor("DT_STRING", (-1,)), Tensor("DT_FLOAT", (-1,))
 
 
@@ -50,7 +51,7 @@ def signatures(served: Served) -> dict[str, Signature]:
     """Return the signatures, by name; those of the SavedModel that `export` writes."""
     inputs = {"text": STRINGS}
     if served.translator.multilingual:
-        inputs |= {"source_language": STRINGS, "target_language": STRINGS}
+        inputs |= dict.fromkeys(LANGUAGES, STRINGS)
     shape = served.translator.image_shape
     if kind := image_kind(shape):
         inputs["image"] = STRINGS if kind == "picture" else Tensor("DT_FLOAT", (-1, *shape))
@@ -131,9 +132,12 @@ class RequestReader:
             rows = decoded(self._rows[name], asked.instances, f"instances (of {', '.join(inputs)})")
             # A row is an object, or the text itself if that is the only input.
             columns = {key: [getattr(row, key, row) for row in rows] for key in inputs}
+            named = {key: [getattr(row, key, None) for row in rows] for key in _optional(inputs)}
+            columns |= {key: codes for key, codes in named.items() if any(codes)}
         else:
             found = decoded(self._columns[name], asked.inputs, f"inputs (of {', '.join(inputs)})")
             columns = {"text": found} if isinstance(found, list) else msgspec.structs.asdict(found)
+            columns = {key: values for key, values in columns.items() if values is not None}
         counts = {key: len(values) for key, values in columns.items()}
         self._limits.check_count(max(counts.values()))
         if len(set(counts.values())) > 1:
@@ -147,15 +151,22 @@ class RequestReader:
 def rows_type(name: str, signature: Signature) -> type:
     """Return the type of "instances", of rows that are named after their signature."""
     types = [(key, value_type(key, tensor)) for key, tensor in signature.inputs.items()]
-    row = msgspec.defstruct(f"{name}_row", types, forbid_unknown_fields=True)
+    optional = [(key, str | None, None) for key in _optional(signature.inputs)]
+    row = msgspec.defstruct(f"{name}_row", [*types, *optional], forbid_unknown_fields=True)
     return Annotated[list[row if len(types) > 1 else str | row], Meta(min_length=1)]
 
 
 def columns_type(name: str, signature: Signature) -> type:
     """Return the type of "inputs"."""
     types = [(key, list[value_type(key, tensor)]) for key, tensor in signature.inputs.items()]
-    columns = msgspec.defstruct(f"{name}_columns", types, forbid_unknown_fields=True)
+    optional = [(key, list[str] | None, None) for key in _optional(signature.inputs)]
+    columns = msgspec.defstruct(f"{name}_columns", [*types, *optional], forbid_unknown_fields=True)
     return columns if len(types) > 1 else columns | list[str]
+
+
+def _optional(inputs: dict[str, Tensor]) -> list[str]:
+    """Return the languages that a request may name although the signature does not ask for them."""
+    return [] if "language" in inputs else [key for key in LANGUAGES if key not in inputs]
 
 
 def value_type(key: str, tensor: Tensor) -> type:

@@ -156,7 +156,7 @@ class Served:
         self.limits.check_texts(begun, "prefix")
 
         def prepare() -> Prepared:
-            split = SplitTexts(texts, directions, split_sentences, bool(self.translator.target_languages))
+            split = SplitTexts(texts, directions, split_sentences, self.translator.target_languages)
             self.limits.check_count(len(split.sentences))
             decoded = decoded_images(images, len(texts), self.translator.image_shape)
             of_sentences = [directions[number] for number in split.text_of]

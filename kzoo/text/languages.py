@@ -1,19 +1,33 @@
 """Language codes: how each language is written, Chinese characters, and a translator's languages."""
 
 import re
+from collections.abc import Sequence
 
 from kzoo.errors import UserError
 
 # Not nan, which is often in Latin letters.
 CHINESE_CODES = {"zh", "cmn", "yue", "cjy", "gan", "hak", "hsn", "lzh", "wuu"}
 OTHERS_WITHOUT_SPACES = {"ja", "th", "lo", "km", "my"}
-# Moses's rules, sentencex and METEOR know these languages by two letters alone. OPUS-MT has jap, zhs and zht.
+# ISO 639's codes of three letters for languages with one of two (https://iso639-3.sil.org), some of a
+# macrolanguage's main language, as in FLORES, and OPUS-MT's jap, zhs and zht. Moses's rules, sentencex and
+# METEOR know languages by two letters alone.
 THREE_LETTERS = (
-    "ara:ar arm:hy asm:as aze:az ben:bn bul:bg bur:my cat:ca ces:cs chi:zh cze:cs dan:da deu:de "
-    "dut:nl ell:el eng:en est:et fin:fi fra:fr fre:fr geo:ka ger:de gle:ga gre:el guj:gu hin:hi hun:hu "
-    "hye:hy ice:is isl:is ita:it jap:ja jpn:ja kan:kn kat:ka kaz:kk khm:km kor:ko lao:lo lav:lv "
-    "lit:lt mal:ml mar:mr mya:my nld:nl ori:or pan:pa pol:pl por:pt ron:ro rum:ro rus:ru slk:sk slo:sk "
-    "slv:sl spa:es swe:sv tam:ta tel:te tha:th tur:tr ukr:uk zho:zh zhs:zh zht:zh"
+    "aar:aa abk:ab afr:af aka:ak alb:sq als:sq amh:am ara:ar arb:ar arg:an arm:hy asm:as ava:av ave:ae "
+    "aym:ay aze:az azj:az bak:ba bam:bm baq:eu bel:be ben:bn bis:bi bod:bo bos:bs bre:br bul:bg bur:my "
+    "cat:ca ces:cs cha:ch che:ce chi:zh chu:cu chv:cv cmn:zh cor:kw cos:co cre:cr cym:cy cze:cs dan:da "
+    "deu:de div:dv dut:nl dzo:dz ekk:et ell:el eng:en epo:eo est:et eus:eu ewe:ee fao:fo fas:fa fij:fj "
+    "fin:fi fra:fr fre:fr fry:fy ful:ff geo:ka ger:de gla:gd gle:ga glg:gl glv:gv gre:el grn:gn guj:gu "
+    "hat:ht hau:ha hbs:sh heb:he her:hz hin:hi hmo:ho hrv:hr hun:hu hye:hy ibo:ig ice:is ido:io iii:ii "
+    "iku:iu ile:ie ina:ia ind:id ipk:ik isl:is ita:it jap:ja jav:jv jpn:ja kal:kl kan:kn kas:ks kat:ka "
+    "kau:kr kaz:kk khk:mn khm:km kik:ki kin:rw kir:ky kom:kv kon:kg kor:ko kua:kj kur:ku lao:lo lat:la "
+    "lav:lv lim:li lin:ln lit:lt ltz:lb lub:lu lug:lg lvs:lv mac:mk mah:mh mal:ml mao:mi mar:mr may:ms "
+    "mkd:mk mlg:mg mlt:mt mon:mn mri:mi msa:ms mya:my nau:na nav:nv nbl:nr nde:nd ndo:ng nep:ne nld:nl "
+    "nno:nn nob:nb nor:no npi:ne nya:ny oci:oc oji:oj ori:or orm:om ory:or oss:os pan:pa per:fa pes:fa "
+    "pli:pi plt:mg pol:pl por:pt pus:ps que:qu roh:rm ron:ro rum:ro run:rn rus:ru sag:sg san:sa sin:si "
+    "slk:sk slo:sk slv:sl sme:se smo:sm sna:sn snd:sd som:so sot:st spa:es sqi:sq srd:sc srp:sr ssw:ss "
+    "sun:su swa:sw swe:sv swh:sw tah:ty tam:ta tat:tt tel:te tgk:tg tgl:tl tha:th tib:bo tir:ti ton:to "
+    "tsn:tn tso:ts tuk:tk tur:tr twi:tw uig:ug ukr:uk urd:ur uzb:uz uzn:uz ven:ve vie:vi vol:vo wel:cy "
+    "wln:wa wol:wo xho:xh ydd:yi yid:yi yor:yo zha:za zho:zh zhs:zh zht:zh zsm:ms zul:zu"
 )
 TWO_LETTERS = dict(pair.split(":") for pair in THREE_LETTERS.split())
 
@@ -60,6 +74,47 @@ def main_code(code: str | None) -> str:
     return TWO_LETTERS.get(main, main)
 
 
+def matching_code(given: str, known: Sequence[str]) -> str | None:
+    """Return the known code that a code means; `None` if none fits, or several.
+
+    A code fits if it is the same language, and not another script or region.
+
+    Example:
+
+    >>> matching_code("fr-CA", ["deu", "fra"]), matching_code("DE", ["deu", "fra"])
+    ('fra', 'deu')
+    >>> matching_code("zh", ["cmn_Hans", "cmn_Hant"]), matching_code("zh-Hant", ["cmn_Hans", "cmn_Hant"])
+    (None, 'cmn_Hant')
+    """
+    if given in known:
+        return given
+    same = [code for code in known if _parts(code) == _parts(given)]
+    fitting = same or _fitting(given, known)
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def not_known(given: str, known: Sequence[str]) -> str:
+    """Return the known codes and which are likely, for the error of a code that `matching_code` lacks."""
+    likely = " or ".join(_fitting(given, known))
+    return f"{', '.join(known)}, not {given!r:.40}" + f"; did you mean {likely}?" * bool(likely)
+
+
+def _fitting(given: str, known: Sequence[str]) -> list[str]:
+    """Return the known codes of a language; those of another script or region are left out."""
+    language, *rest = _parts(given)
+    fitting = []
+    for code in known:
+        own, *parts = _parts(code)
+        if own == language and (not rest or not parts or rest == parts):
+            fitting.append(code)
+    return fitting
+
+
+def _parts(code: str) -> list[str]:
+    """Return a code's language, of two letters if known, then its script and region."""
+    return [main_code(code), *re.split("[-_]", code.lower())[1:]]
+
+
 def common_chinese_characters() -> list[str]:
     """Return the characters of GB 2312, then the other characters of Big5's frequent plane.
 
@@ -86,16 +141,17 @@ class TwoLanguages:
         """The code of the target language.
 
         If the vocabulary names languages, as in an OPUS-MT model with several targets, you can set it to any
-        of `target_languages`; another code is then a `UserError`.
+        of `target_languages`, in any form that `matching_code` finds; another code is then a `UserError`.
         """
         return self._target_language
 
     @target_language.setter
     def target_language(self, code: str | None):
-        if code in self.target_languages:
-            self.source_tokenizer.language = code
-        elif self.target_languages and code != getattr(self, "_target_language", code):
-            raise UserError(f"the model translates to {', '.join(self.target_languages)}, not {code!r}")
+        named = self.target_languages
+        if found := code and matching_code(code, named):
+            self.source_tokenizer.language = code = found
+        elif named and code != getattr(self, "_target_language", code):
+            raise UserError(f"the model translates to {not_known(str(code), named)}")
         self._target_language = code
 
     @property
@@ -111,21 +167,24 @@ class TwoLanguages:
     def direction(
         self, source_language: str | None = None, target_language: str | None = None
     ) -> tuple[str | None, str | None]:
-        """Return the source and the target language of a call: those given, or else the translator's own.
+        """Return the source and the target language of a call: the translator's own, or else those given.
+
+        Those given may be written in another way, as in `matching_code`.
 
         Raises:
             UserError: the translator does not translate between these languages.
         """
         source, target = self.languages
-        if target_language in self.target_languages:
-            target = target_language
         named = self.target_languages
-        sides = ("from", source_language, source, ()), ("to", target_language, target, named)
-        for side, given, own, known in sides:
-            if given not in (None, own) and (own or known):
-                ways = ("from", source), ("to", ", ".join(named) or target)
-                way = " ".join(f"{word} {code}" for word, code in ways if code)
-                raise UserError(f"the model translates {way}, not {side} {given!r}")
+        sources, targets = (source or "").split("+"), named or [target or ""]  # OPUS-MT has deu+eng
+        for side, given, own, known in (
+            ("from", source_language, source, sources),
+            ("to", target_language, target, targets),
+        ):
+            if given not in (None, own) and any(known) and not matching_code(given, known):
+                raise UserError(f"the model translates {side} {not_known(given, known)}")
+        if named and target_language not in (None, target):
+            target = matching_code(target_language, named)
         return source or source_language, target or target_language
 
     def named_direction(

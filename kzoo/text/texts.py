@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kzoo.errors import UserError
-from kzoo.text.languages import CHINESE, is_chinese_or_japanese, main_code
+from kzoo.text.languages import CHINESE, is_chinese_or_japanese, main_code, matching_code, not_known
 from kzoo.text.preparation import prepare
 from kzoo.text.vocabulary import END, UNKNOWN
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # importing it takes seconds
     from keras_hub.tokenizers import Tokenizer
 
 
-TARGET_CODE = re.compile("(>>.*?<<)?")  # at the beginning of a text
+TARGET_CODE = re.compile(r"\s*>>(.*?)<<")  # at the beginning of a text
 # sentencex wrongly ends a sentence after these: an initial or an ordinal, as in "M. Dupont" and "19.
 # Jahrhundert"; "Ms."; and a punctuation mark directly followed by a letter, as in "E.S.E.". A Korean syllable
 # is no initial, and Chinese and Japanese have no space before a sentence.
@@ -157,17 +157,29 @@ class SplitTexts:
         directions: each text's language and that of its translation, as codes or `None`.
         split: bool. Whether to split; `False`: each text is one sentence. `None`: as `False`, with a warning
             if a text has several sentences.
-        codes: whether a text may begin with its target language, such as `>>fra<<`; then all its sentences
-            get it.
+        codes: the target languages of a model of several. A text may begin with one, such as `>>fra<<`, which
+            all its sentences then get.
 
     Attributes:
         sentences: those of all texts, in order.
         text_of: `(sentences,)`, the index of each sentence's text.
+
+    Raises:
+        UserError: a text whose target language is missing or not one of the `codes`.
     """
 
     def __init__(
-        self, texts: list[str], directions: Sequence[Direction], split: bool | None, codes: bool = False
+        self,
+        texts: list[str],
+        directions: Sequence[Direction],
+        split: bool | None,
+        codes: Sequence[str] = (),
     ):
+        if codes:
+            texts = [
+                _coded(text, target, codes, number)
+                for number, (text, (_, target)) in enumerate(zip(texts, directions, strict=True), 1)
+            ]
         sources = [source for source, _ in directions]
         if split is None and any(len(parts) > 1 for parts in map(split_sentences, texts, sources)):
             warnings.warn(
@@ -179,8 +191,9 @@ class SplitTexts:
         self.sentences, self._targets = [], []  # the languages of the translations
         for parts, (_, target) in zip(self._parts, directions, strict=True):
             first, *others = [part.strip() for part in parts] if split else parts
-            code = TARGET_CODE.match(first)[0] if codes else ""
-            self._targets.append(code[2:-2] or target)
+            named = TARGET_CODE.match(first) if codes else None
+            code = named[0] if named else ""
+            self._targets.append(named[1] if named else target)
             self.sentences += [first, *(code + sentence for sentence in others)]
         self.text_of = np.repeat(np.arange(len(texts)), list(map(len, self._parts)))
 
@@ -228,6 +241,23 @@ def _joined(parts: list[str], found: list[list[Hypothesis]], language: str | Non
         )
         for row in chosen
     ]
+
+
+def _coded(text: str, target: str | None, codes: Sequence[str], number: int) -> str:
+    """Return a text for a model of several targets, with the code at its beginning as the model writes it."""
+    if found := TARGET_CODE.match(text):
+        if code := matching_code(found[1], codes):
+            return f">>{code}<<{text[found.end() :]}"
+        raise UserError(
+            f"sentence {number} begins with {found[0].strip()!r:.40}; the model translates to "
+            f"{not_known(found[1], codes)}"
+        )
+    if target not in codes and text.strip():
+        raise UserError(
+            f"the model translates to {', '.join(codes)}: give target_language (--to), or begin sentence "
+            f"{number} with a code, such as >>{codes[0]}<<"
+        )
+    return text
 
 
 def split_sentences(text: str, language: str | None = None) -> list[str]:

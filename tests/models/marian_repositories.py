@@ -82,7 +82,13 @@ def make(
         ]
     for name, words in zip(("vocab.json", "target_vocab.json"), vocabularies, strict=False):
         (folder / name).write_text(json.dumps({word: i for i, word in enumerate(words)}, ensure_ascii=False))
-    options = {"source_lang": "en", "target_lang": "de", "separate_vocabs": separate, "model_max_length": 64}
+    target = "mul" if languages else "de"
+    options = {
+        "source_lang": "en",
+        "target_lang": target,
+        "separate_vocabs": separate,
+        "model_max_length": 64,
+    }
     (folder / "tokenizer_config.json").write_text(json.dumps(options))
     count = len(vocabularies[0])
     config = MarianConfig(

@@ -9,6 +9,7 @@ import ctranslate2
 import keras
 import numpy as np
 import pytest
+from message_of import message_of
 from sacremoses import MosesPunctNormalizer
 from safetensors.numpy import load_file, save_file
 from scipy.special import log_softmax
@@ -196,37 +197,51 @@ def test_the_engine_has_its_scores(tmp_path):
     assert engine.source_tokenizer(["A dog."]) == model.source_tokenizer([">>fra<<A dog."])
 
 
+def scores(translator, texts, **languages):
+    """Return the score of each text's best translation: those of random weights tell languages apart."""
+    return [best.score for (best,) in translator.n_best(texts, 1, **languages)]
+
+
 def test_the_target_language_is_chosen(tmp_path):
     folder = repositories.make(tmp_path / "opus-mt-en-mul", languages=("fra", "deu"))
     translator = load(folder)
-    tagged = translator.translate([">>fra<< A dog runs.", ">>deu<< A dog runs."])
-    assert translator.translate(["A dog runs."], target_language="fra") == tagged[:1]
-    own = translator.translate(["A dog runs."])
-    for each in (translator, CTranslate2Translator.of(translator)):
-        assert each.translate(["A dog runs."], target_language="deu") == tagged[1:]
-        assert each.translate(["A dog runs."]) == own
-    translator.target_language = "deu"
-    assert translator.translate(["A dog runs."]) == tagged[1:]
+    for each in (CTranslate2Translator.of(translator), translator):
+        tagged = scores(each, [">>fra<< A dog runs.", ">>deu<< A dog runs."])
+        assert abs(tagged[0] - tagged[1]) > 0.01
+        tagged = [pytest.approx(score, abs=1e-4) for score in tagged]
+        for code in ("deu", "DE", "de", "ger", "de-AT", "deu_Latn"):
+            assert scores(each, ["A dog runs."], target_language=code) == tagged[1:]
+            assert scores(each, [f" >>{code}<< A dog runs."]) == tagged[1:]
+        chosen = {"source_language": "EN-gb", "target_language": "fr-CA"}
+        assert scores(each, ["A dog runs.", ""], **chosen) == [tagged[0], 0]
+        assert scores(each, [">>deu<< A dog runs."], target_language="fr") == tagged[1:]
+        for text in ("A dog runs.", ">> A dog runs."):
+            assert "fra, deu: give target_language" in message_of(each.translate, [text])
+        assert "'>>xxx<<'" in message_of(each.translate, [">>xxx<< A dog runs."])
+        assert "fra, deu, not 'xxx'" in message_of(each.translate, ["A dog."], target_language="xxx")
+    translator.target_language = "de"
+    assert translator.languages == ["en", "deu"]
+    assert scores(translator, ["A dog runs."]) == tagged[1:]
     translator.save_to_preset(tmp_path / "saved", dtype="float32")
-    assert load(tmp_path / "saved").translate(["A dog runs."]) == tagged[1:]
-    with pytest.raises(UserError, match="'xxx'"):
-        translator.translate(["A dog runs."], target_language="xxx")
+    assert scores(load(tmp_path / "saved"), ["A dog runs."]) == tagged[1:]
     translator.target_language = translator.target_language  # as training does
-    with pytest.raises(UserError, match="fra, deu, not 'fr'"):
-        translator.target_language = "fr"
+    with pytest.raises(UserError, match="fra, deu, not 'it'"):
+        translator.target_language = "it"
     assert translator.target_language == "deu"
     assert CTranslate2Translator.of(translator).target_language == "deu"
 
 
 @pytest.mark.parametrize("name", ["my_model", "opus-de", "opus-mt-deu_eng_fra_spa-mul"])
 def test_a_model_that_names_no_languages_takes_known_targets_only(name, tmp_path):
-    folder = repositories.make(tmp_path / name, languages=("fra", "deu"))
+    folder = repositories.make(tmp_path / name, languages=("fra", "cmn_Hans", "cmn_Hant"))
     (folder / "tokenizer_config.json").write_text('{"separate_vocabs": false, "model_max_length": 64}')
     translator = load(folder)
     assert translator.languages == [None, None]
     translator.translate(["A dog runs."], target_language="fra")
-    with pytest.raises(UserError, match="translates to fra, deu, not to 'fr'"):
-        translator.translate(["A dog runs."], target_language="fr")
+    translator.translate(["A dog runs."], target_language="zh-Hant")
+    assert "did you mean cmn_Hans or cmn_Hant" in message_of(
+        translator.translate, ["A dog runs."], target_language="zh"
+    )
 
 
 def test_each_sentence_of_a_text_gets_its_target_language(tmp_path):

@@ -170,10 +170,9 @@ def test_too_long_a_sentence_is_cut(trained):
 
 def test_bad_input_is_named(trained):
     for call, arguments, settings, name in (
-        (trained.translate, ["ger", "en"], {}, "'ger', only en, de, fr"),
-        (trained.translate, ["en", "ger"], {}, "'ger', only en, de, fr"),
-        (trained.embed, ["ger"], {}, "'ger', only en, de, fr"),
-        (trained.translate, ["DE", "en"], {}, "no language 'DE', only en, de, fr"),
+        (trained.translate, ["it", "en"], {}, "en, de, fr, not 'it'"),
+        (trained.translate, ["en", "it"], {}, "en, de, fr, not 'it'"),
+        (trained.embed, ["it"], {}, "en, de, fr, not 'it'"),
         (trained.translate, [], {}, "source_language"),
         (trained.translate, ["en"], {}, "source_language"),
         (trained.embed, ["en"], {"pooling": "max"}, "flatten, mean"),
@@ -182,9 +181,16 @@ def test_bad_input_is_named(trained):
         (trained.translate, ["en", "de"], {"length_penalty": np.inf}, "length_penalty"),
     ):
         assert name in message_of(call, SENTENCES, *arguments, **settings)
-    assert "'ger'" in message_of(trained.direction, "en", "ger")
+    assert "'it'" in message_of(trained.direction, "en", "it")
     assert "use tokenize(texts, language)" in message_of(trained.tokenize_source, SENTENCES)
     assert "sentence 2" in message_of(trained.translate, ["A man.", "man " * 70], "en", "de")
+
+
+def test_codes_may_be_written_in_another_way(trained):
+    assert trained.direction("ENG", "fr-CA") == ("en", "fr")
+    assert trained.translate(SENTENCES, "en-GB", "ger") == trained.translate(SENTENCES, "en", "de")
+    np.testing.assert_array_equal(trained.embed(SENTENCES, "EN"), trained.embed(SENTENCES, "en"))
+    assert trained.tokenize(SENTENCES, "eng") == trained.tokenize(SENTENCES, "en")
 
 
 def test_without_a_bridge_there_are_no_embeddings(tokenizers):

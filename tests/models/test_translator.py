@@ -189,11 +189,12 @@ def test_several_sentences_in_one_give_a_warning(trained, recwarn):
 
 def test_a_translator_of_one_direction_takes_its_own_languages(trained, monkeypatch):
     expected = trained.translate(SENTENCES)
-    assert trained.translate(SENTENCES, "en", "de") == expected
-    with pytest.raises(UserError, match="from en to de, not to 'fr'"):
+    for source, target in (("en", "de"), ("en-GB", "DE"), ("eng", "deu"), (None, "ger"), ("en_US", None)):
+        assert trained.translate(SENTENCES, source, target) == expected
+    with pytest.raises(UserError, match="translates to de, not 'fr'"):
         trained.translate(SENTENCES, target_language="fr")
     monkeypatch.setattr(trained, "target_language", None)
-    with pytest.raises(UserError, match="translates from en, not from 'de'"):
+    with pytest.raises(UserError, match="translates from en, not 'de'"):
         trained.translate(SENTENCES, "de")
 
 

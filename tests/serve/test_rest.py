@@ -301,8 +301,25 @@ def test_languages_in_one_request_and_across_requests(multilingual):
     )
     assert mixed.json()["outputs"]["translation"] == expected
     assert same.json()["outputs"]["translation"] == multilingual.translate(TEXTS, "en", "fr", beam_size=2)
-    check_error(unknown, 400, "'xx'.*en, de, fr")
+    check_error(unknown, 400, "en, de, fr.*'xx'")
     check_error(fewer, 400, "6 of text, 1 of source_language")
+
+
+def test_a_model_of_one_direction_takes_its_own_languages(translator, monkeypatch):
+    monkeypatch.setattr(translator, "source_language", "en")
+    monkeypatch.setattr(translator, "_target_language", "de")
+    languages = {"source_language": "en-GB", "target_language": "DE"}
+    plain, rows, columns, other = ask(
+        served(translator),
+        {"instances": TEXTS},
+        {"instances": [{"text": text, **languages} for text in TEXTS]},
+        {"inputs": {"text": TEXTS, "target_language": ["ger"] * len(TEXTS)}},
+        {"instances": [{"text": "a", "target_language": "fr"}]},
+    )
+    assert rows.json() == plain.json()
+    found = [row["translation"] for row in plain.json()["predictions"]]
+    assert columns.json()["outputs"]["translation"] == found
+    check_error(other, 400, "to de, not 'fr'")
 
 
 def test_the_bridge_embeds_sentences(multilingual):

@@ -1,7 +1,9 @@
 """Splitting texts into sentences."""
 
 import pytest
+from message_of import message_of
 
+from kzoo.text.languages import TWO_LETTERS, main_code, matching_code
 from kzoo.text.texts import Hypothesis, SplitTexts, split_sentences
 
 TEXTS = {
@@ -47,15 +49,16 @@ def test_lines_are_sentences():
 
 
 def test_a_target_language_before_a_text_is_before_each_sentence():
-    texts = [" >>fra<< A dog. It runs.", "A dog. It runs."]
-    split = SplitTexts(texts, [("en", "mul")] * 2, True, codes=True)
+    texts = [" >>fr<< A dog. It runs.", "A dog. It runs."]
+    split = SplitTexts(texts, [("en", "mul"), ("en", "deu")], True, ["fra", "deu"])
     assert split.sentences == [">>fra<< A dog.", ">>fra<<It runs.", "A dog.", "It runs."]
     assert SplitTexts(texts, [("en", "mul")] * 2, True).sentences[1] == "It runs."  # where it is just text
+    assert "sentence 2" in message_of(SplitTexts, texts, [("en", "mul")] * 2, True, ["fra", "deu"])
 
 
 def test_translations_are_joined_as_in_the_language_that_a_text_names():
     texts = [">>cmn_Hans<< A dog. It runs.", "A dog. It runs."]
-    split = SplitTexts(texts, [("en", "mul")] * 2, True, codes=True)
+    split = SplitTexts(texts, [("en", "fra")] * 2, True, ["fra", "cmn_Hans"])
     found = [[Hypothesis(text, -1.0)] for text in ("狗。", "它跑。", "Un chien.", "Il court.")]
     joined = split.join(found)
     assert [best.text for (best,) in joined] == ["狗。它跑。", "Un chien. Il court."]
@@ -79,3 +82,34 @@ def test_captions_are_single_sentences(multi30k, language, several):
     ]
     captions = [caption for split in tests for caption in multi30k.sentences(split, language)]
     assert sum(len(split_sentences(caption, language)) > 1 for caption in captions) == several
+
+
+@pytest.mark.parametrize(
+    ("given", "known", "found"),
+    [
+        ("en-GB", ["de", "en"], "en"),
+        ("DE", ["de", "en"], "de"),
+        ("eng", ["de", "en"], "en"),
+        ("fr", ["deu", "fra"], "fra"),
+        ("fre", ["deu", "fra"], "fra"),
+        ("zh", ["deu", "cmn_Hans"], "cmn_Hans"),
+        ("zh_hant", ["cmn_Hans", "cmn_Hant"], "cmn_Hant"),
+        ("zh", ["cmn_Hans", "cmn_Hant"], None),
+        ("zh-Hant", ["cmn_Hans"], None),
+        ("sr-Latn", ["srp_Cyrl", "srp_Latn"], "srp_Latn"),
+        ("pt-PT", ["pt", "pt_BR"], "pt"),
+        ("pt", ["pt", "pt_BR"], "pt"),
+        ("nb", ["nob", "nno"], "nob"),
+        ("yue", ["zh"], None),
+        ("it", ["deu", "fra"], None),
+        ("", ["de"], None),
+    ],
+)
+def test_a_code_finds_the_one_that_fits(given, known, found):
+    assert matching_code(given, known) == found
+
+
+def test_codes_of_three_letters_have_one_of_two():
+    assert {len(code) for code in TWO_LETTERS} == {3}
+    assert {len(code) for code in TWO_LETTERS.values()} == {2}
+    assert all(main_code(code.upper()) == two for code, two in TWO_LETTERS.items())
