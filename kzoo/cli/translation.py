@@ -245,7 +245,7 @@ def _sentences(text: list[str] | None, file: Path | None) -> list[str]:
         if len(text) == 1 and os.path.isfile(text[0]):  # Path.is_file fails for long sentences
             print(f"{text[0]} is translated as a sentence; --input translates the file", file=sys.stderr)
         arguments = "".join(f"{line}\n" for line in text).encode("utf-8", "surrogateescape")
-        return list(decode_lines(io.BytesIO(arguments), "the arguments", refused={}))
+        return list(decode_lines(io.BytesIO(arguments), "the arguments", any_text=True))
     name = "standard input"
     lines = decode_lines(io.BytesIO(sys.stdin.buffer.read()), name)
     return list(plain_lines(lines, name, "give one column, as cut -f1 writes it"))

@@ -15,6 +15,7 @@ from kzoo.data.corpora import Corpus
 from kzoo.data.downloaded_corpora import LARGEST
 from kzoo.data.text_files import Text, check_aligned, not_aligned, plain_lines, stream_lines, unpacked_name
 from kzoo.errors import UserError
+from kzoo.text.languages import matching_code
 
 Paths = str | Path | Sequence[str | Path]
 Columns = Sequence[int] | Sequence[str]  # numbers from 1, or names in a first line
@@ -50,8 +51,8 @@ def open_files(
             line, in the order of `languages`.
 
     Raises:
-        UserError: no split, a file that does not exist or is not text, or neither one file per language nor
-            one table.
+        UserError: no split, a file that does not exist or is not plain text, neither one file per language
+            nor one table, or a file whose ending names another of the languages.
 
     Example:
         >>> corpus = open_files(train=("train.id", "train.zh"), val="val.tsv.gz", languages=("id", "zh"))
@@ -70,7 +71,7 @@ def open_files(
         )
     parts = {split: part for split, part in given.items() if isinstance(part, int | float)}
     files = {
-        split: _files(split, paths, len(languages))
+        split: _files(split, paths, languages)
         for split, paths in given.items()
         if paths is not None and split not in parts
     }
@@ -107,8 +108,9 @@ def open_files(
     return Corpus("files", languages, splits, "the user's own", "", read, further_references=further)
 
 
-def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:
-    """Return the text files of a split, or its table; all must exist."""
+def _files(split: str, paths: Paths, languages: tuple[str, ...]) -> tuple[Path, ...]:
+    """Return the text files of a split, or its table; all must exist, in the order of the languages."""
+    count = len(languages)
     if isinstance(paths, str | Path):
         paths = (paths,)
     files = tuple(Path(os.path.expanduser(path)) for path in paths)
@@ -132,6 +134,15 @@ def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:
             raise UserError(f"{file}: no such file (split {split}{where})")
         if file in files[:number]:
             raise UserError(f"split {split} names {file} twice: give a file for each language")
+    for file, language in zip(files, languages, strict=False):
+        ending = Path(unpacked_name(file)).suffix[1:]
+        named = matching_code(ending, languages) if ending else None
+        if named and not matching_code(ending, [language]):
+            seen = " and ".join(map(str, files[:count]))
+            raise UserError(
+                f"split {split} is {seen} for {', '.join(languages)}, but {file} ends in {ending!r}: "
+                "give the files in the order of the languages"
+            )
     return files
 
 

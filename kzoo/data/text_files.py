@@ -7,13 +7,13 @@ import io
 import lzma
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from kzoo.errors import UserError
-from kzoo.files import check_file_name
+from kzoo.files import POINTER, check_file_name
 
 CHUNK = 1 << 20  # bytes
 # Packed files are recognized by their name's ending or by their first bytes.
@@ -36,7 +36,27 @@ NOT_TEXT = {
     rb"\x5d\x00\x00": "packed by LZMA",
     rb"\x1f\x9d": "packed by compress",
     rb"(?s:.{257}ustar)": "a tar archive",
+    re.escape(POINTER): "a pointer of Git LFS",
 }
+# Formats of text that is no sentence per line: how they begin, and the endings of their names.
+NOT_LINES = {
+    rb"\s*\d+\s*\n\d+:\d\d:\d\d[,.]\d+ --> ": "SubRip subtitles",
+    rb"WEBVTT\s": "WebVTT subtitles",
+    rb'\s*(\[\s*)?\{\s*"[^"\n]*"\s*:': "JSON",
+    rb"(?i)\s*<(\?xml|!DOCTYPE|html|tmx|xliff|srcset|refset|tstset)\b": "HTML or XML",
+    rb'(\s|#[^\n]*\n)*msgid "': "a catalogue of gettext",
+}
+ENDINGS = {
+    ".srt .vtt .sbv .ssa": "subtitles",
+    ".json .jsonl .ndjson": "JSON",
+    ".htm .html .xhtml .xml .tmx .tbx .xliff .xlf .sdlxliff .mqxliff .sgm .sgml .resx": "HTML or XML",
+    ".po .pot": "a catalogue of gettext",
+    ".doc .docx .odt .pdf .pptx .rtf .epub": "a document",
+    ".xls .xlsx .ods": "a spreadsheet",
+    ".parquet .arrow": "a table in binary form",
+}
+BY_ENDING = {ending: what for endings, what in ENDINGS.items() for ending in endings.split()}
+AS_LINES = "write its sentences to a text file, one per line (a table: .tsv or .csv), and give that"
 # UTF-32 first: its byte order mark begins with UTF-16's.
 ENCODINGS = {
     codecs.BOM_UTF32_LE: "utf-32",
@@ -61,7 +81,7 @@ def read_lines(path: Path, encoding: str = "") -> Text:
         encoding: such as "gb18030"; by default UTF-8, or UTF-16 or UTF-32 with a byte order mark.
 
     Raises:
-        UserError: it cannot be read, is broken or not text, or a line is not in its encoding.
+        UserError: it cannot be read, is broken or not plain text, or a line is not in its encoding.
     """
     return Text(str(path), list(stream_lines(path, encoding)))
 
@@ -69,6 +89,8 @@ def read_lines(path: Path, encoding: str = "") -> Text:
 def stream_lines(path: Path, encoding: str = "") -> Iterator[str]:
     """Yield the lines that `read_lines` returns; raise its errors."""
     check_file_name(path)
+    if path.is_file() and (what := BY_ENDING.get(Path(unpacked_name(path)).suffix)):
+        raise UserError(f"{path}: is {what}, not plain text: {AS_LINES}")
     packing = PACKED.get(path.suffix.lower())
     try:
         with open(path, "rb") as file:
@@ -81,9 +103,7 @@ def stream_lines(path: Path, encoding: str = "") -> Iterator[str]:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
 
 
-def decode_lines(
-    file: BinaryIO, where: str, encoding: str = "", refused: Mapping[bytes, str] = NOT_TEXT
-) -> Iterator[str]:
+def decode_lines(file: BinaryIO, where: str, encoding: str = "", any_text: bool = False) -> Iterator[str]:
     """Yield the lines of text.
 
     Only line feeds end lines (or carriage returns, if there are none): sentences may contain U+2028.
@@ -93,16 +113,20 @@ def decode_lines(
             there is an `encoding`.
         where: name of the text in errors.
         encoding: as in `read_lines`.
-        refused: file formats to refuse, by their first bytes.
+        any_text: bool. Whether the text may begin like another file format.
 
     Raises:
-        UserError: it begins like another file format; or a line is not in its encoding, or has a NUL.
+        UserError: it begins like another file format, unless `any_text`; or a line is not in its encoding,
+            or has a NUL.
     """
     file = io.BufferedReader(file, CHUNK)
     head, number = file.peek(), 0
-    for begins, what in refused.items():
+    for begins, what in () if any_text else NOT_TEXT.items():
         if re.match(begins, head):
             raise UserError(f"{where}: is {what}, not text: save it as UTF-8 text, plain or packed as .gz")
+    for begins, what in () if any_text else NOT_LINES.items():
+        if re.match(begins, head.removeprefix(codecs.BOM_UTF8)):
+            raise UserError(f"{where}: is {what}, not plain text: {AS_LINES}")
     marked = next((name for mark, name in ENCODINGS.items() if head.startswith(mark)), "utf-8-sig")
     end = "\r" if b"\r" in head and b"\n" not in head else "\n"
     try:

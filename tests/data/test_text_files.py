@@ -72,6 +72,67 @@ def test_what_is_no_text_is_named(tmp_path):
         assert message_of(read_lines, path).startswith(f"{path}: broken")
 
 
+OTHER_FORMATS = {
+    "srt": "1\n00:00:01,000 --> 00:00:02,000\nA dog runs.\n",
+    "vtt": "WEBVTT\n\n00:01.000 --> 00:02.000\nA dog runs.\n",
+    "jsonl": '{"en": "A dog runs.", "de": "Ein Hund rennt."}\n',
+    "json": '[\n  {"en": "A dog runs."}\n]\n',
+    "html": "<!doctype html>\n<html><body>A dog runs.</body></html>\n",
+    "tmx": '<?xml version="1.0"?>\n<tmx version="1.4"></tmx>\n',
+    "xliff": '<xliff version="1.2"></xliff>\n',
+    "po": '# German\n#, fuzzy\nmsgid ""\nmsgstr ""\n',
+    "docx": "PK\x03\x04",
+}
+
+
+@pytest.mark.parametrize("ending", OTHER_FORMATS)
+def test_text_that_is_not_a_sentence_per_line_is_refused(ending, tmp_path):
+    content = OTHER_FORMATS[ending]
+    names = {f"text.{ending}": "A dog.\n", f"text.{ending}.gz": "A dog.\n", "text.en": content}
+    for name, text in {**names, "marked.en": "\ufeff" + content.replace("\n", "\r\n")}.items():
+        if (path := tmp_path / name).suffix == ".gz":
+            path.write_bytes(gzip.compress(text.encode()))
+        else:
+            path.write_text(text, "utf-8", newline="")
+        if name == "marked.en" and ending == "docx":
+            continue
+        for read in (read_lines, lambda path: open_files(test=(path, __file__))):
+            assert f"{path}: is " in message_of(read, path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1\n2\n",
+        "1984\n12:30 --> home\n",
+        "<3 dogs run.\n",
+        "<b>A</b> dog.\n",
+        "{a} dog\n",
+        '"A dog"\n',
+        "[1]\n",
+    ],
+)
+def test_sentences_that_resemble_other_formats_are_read(text, tmp_path):
+    path = tmp_path / "text.en"
+    path.write_text(text)
+    assert read_lines(path).sentences == text.splitlines()
+
+
+def test_endings_that_name_the_other_language_are_refused(tmp_path):
+    def path(name):
+        (tmp_path / name).write_text("A dog.\n")
+        return tmp_path / name
+
+    english, german, gzipped = path("train.en"), path("train.de"), tmp_path / "train.deu.gz"
+    gzipped.write_bytes(gzip.compress(b"Ein Hund.\n"))
+    for files in ((german, english), (gzipped, english), (german, path("a.txt")), (path("b.txt"), english)):
+        message = message_of(open_files, train=files, languages=("en", "de"))
+        assert str(files[0]) in message and str(files[1]) in message
+    for files in ((english, german), (english, gzipped), (path("a.xy"), path("b.xy"))):
+        assert open_files(train=files, languages=("en", "de")).pairs("train", "en", "de")
+    assert open_files(train=(path("x.zh"), path("y.zh-Hant")), languages=("zh-Hans", "zh-Hant"))
+
+
 def test_gzip_of_several_members_is_read_whole(tmp_path):
     path = tmp_path / "text.gz"
     path.write_bytes(gzip.compress(b"a\nb") + gzip.compress(b"c\nd\n"))
