@@ -13,8 +13,7 @@ from kzoo.text.vocabulary import UNKNOWN
 
 
 def search_of(max_length=16, image_shape=None, max_batch=4) -> KerasSearch:
-    backbone, languages = SimpleNamespace(max_length=max_length), ["en", "de"]
-    model = SimpleNamespace(languages=languages, image_shape=image_shape, backbone=backbone)
+    model = SimpleNamespace(languages=["en", "de"], image_shape=image_shape, max_length=max_length)
     return KerasSearch(model, SearchSettings(), max_batch)
 
 

@@ -4,7 +4,6 @@ import os
 import platform
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import keras
@@ -210,4 +209,4 @@ def test_the_command_allows_fusing_before_the_backend_computes(monkeypatch):
     monkeypatch.setenv("TF_XLA_FLAGS", "")
     monkeypatch.setattr(command, "start_devices", start)
     with pytest.raises(Started, match="FUSIBLE"):
-        command.train(Path("pope_multi30k"))
+        command.train(["pope_multi30k"])

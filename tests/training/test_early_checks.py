@@ -36,7 +36,7 @@ BAD = [
     ({**SEVERAL, "pair_weights": {"en-de": 1}}, "de-en has none"),
     ({**SEVERAL, "languages": ["en", "pt"]}, "has no language 'pt'"),
     ({**TRAINED, "preset": "./none"}, "none"),
-    ({**TRAINED, "source": "de", "target": "en"}, "from en to de"),
+    ({**TRAINED, "source": "de", "target": "en"}, "from en, not 'de'"),
     ({**TRAINED, "model": {"num_layers": 1}}, "'num_layers'"),
     ({**SEVERAL, "preset": TRAINED["preset"]}, "needs source and target"),
     ({**TRAINED, "images": "features"}, "reads text only"),

@@ -170,7 +170,8 @@ def test_the_preset_s_own_folder_is_refused(recipe, preset, tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "name"),
     [
-        ({"source": "de", "target": "en"}, "from en to de"),
+        ({"source": "fr"}, "from en, not 'fr'"),
+        ({"source": "de", "target": "en"}, "train.en"),  # files in the other order
         ({"model": {"dropout": 2.0}}, "'dropout': 2.0"),
         ({"model": {"num_layers": 1}}, "'num_layers'"),
         ({"model": {"dropuot": 0.1}}, "did you mean dropout"),
@@ -254,7 +255,7 @@ def test_several_languages_are_those_of_the_preset_and_text_is_of_the_pairs(reci
         validation_sentences=2,
     )
     same(train(recipe, tmp_path / "run", verbose=0), load(tmp_path / "preset"))
-    other_order = replaced(recipe, languages=["de", "en", "fr"])
+    other_order = replaced(recipe, languages=["en", "fr", "de"])
     for wrong, name in ((other_order, "en, de, fr"), (one_direction, "languages")):
         assert name in message_of(train, wrong, tmp_path / "other", verbose=0)
     assert not (tmp_path / "other" / "preset").exists()

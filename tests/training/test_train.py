@@ -277,7 +277,7 @@ def test_a_string_in_an_override_needs_no_quotes(tmp_path):
         (RECIPE + "depth = 9", "model.depth"),
         (RECIPE + "gnmt = 0.6\nlength_penalty = 1.0", "length_penalty and gnmt"),
         (RECIPE.replace("de", "d/e"), "'d/e'"),
-        ('preset = "pope_tiny"', "corpus"),
+        ('preset = "pope_tiny"\nsource = "en"\ntarget = "de"', "corpus"),
         ("preset = ", "TOML"),
     ],
 )
