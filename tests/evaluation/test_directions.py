@@ -9,6 +9,7 @@ import pytest
 from sacrebleu.metrics import BLEU
 
 from kzoo.data import open_corpus
+from kzoo.decoding import TextTranslator
 from kzoo.errors import UserError
 from kzoo.evaluation.directions import (
     direction_table,
@@ -20,7 +21,7 @@ from kzoo.evaluation.directions import (
 )
 
 
-class Echo:
+class Echo(TextTranslator):
     """A translator whose every translation is the source."""
 
     def translate(self, texts, source_language, target_language, **options):
@@ -73,7 +74,12 @@ def test_each_direction_is_translated_as_told_and_scored_as_its_target():
     )
     directions, told = [("en", "zh"), ("zh", "en")], {"truncate": True, "progress": print}
     scores = evaluate_directions(
-        SimpleNamespace(translate=translate), corpus, "test", directions, beam_size=3, **told
+        SimpleNamespace(translate=translate, image_shape=None),
+        corpus,
+        "test",
+        directions,
+        beam_size=3,
+        **told,
     )
     told |= {"beam_size": 3, "split_sentences": False}
     assert asked == [

@@ -8,6 +8,7 @@ import sacrebleu
 from message_of import message_of
 
 from kzoo.data import open_corpus, open_files
+from kzoo.decoding import TextTranslator
 from kzoo.evaluation import evaluate, score_table, score_translations
 from kzoo.evaluation import scores as module
 from kzoo.evaluation.scores import SplitScores, bleu_metric, markdown_table, write_scores
@@ -135,7 +136,7 @@ def test_a_translation_for_each_reference():
     assert "1 translations but 2 references" in message_of(score_translations, "val", ["a"], ["a", "b"], "en")
 
 
-class Copier:
+class Copier(TextTranslator):
     """A translator whose translations are the sentences."""
 
     def translate(self, texts, **options):
