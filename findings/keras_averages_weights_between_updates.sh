@@ -11,8 +11,8 @@
 # gives other averages on a machine that needs accumulation. Raise the momentum to about its N-th root.
 #
 # Versions: keras 3.15.1 on JAX 0.10.2; the same values on TensorFlow 2.21.0 and torch 2.13.0.
-# Source: keras/src/optimizers/base_optimizer.py and backend/jax/optimizer.py, `_backend_apply_gradients`; the page
-# keras.io/api/optimizers says of `ema_momentum` and of accumulation nothing about each other.
+# Source: keras/src/optimizers/base_optimizer.py and backend/jax/optimizer.py, `_backend_apply_gradients`. The page
+# keras.io/api/optimizers says only that `ema_overwrite_frequency` counts accumulated iterations.
 set -euo pipefail
 
 folder=$(mktemp -d)

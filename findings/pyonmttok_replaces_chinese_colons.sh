@@ -5,7 +5,7 @@
 # ￭ and the feature separator ￨) must be replaced in a text.
 # What happens: by default, every ： ％ ＃ (full width) becomes : % #, in each mode, even in `space` and `none`. The tool
 # uses the full-width signs inside its own markup. Other full-width punctuation (，。？！) stays, so few notice.
-# Why it matters: ： is one of the most frequent signs of Chinese and Japanese text. If the training data is tokenized, a
+# Why it matters: ： is a common sign of Chinese and Japanese text. If the training data is tokenized, a
 # model never writes it. sacreBLEU against raw references counts each one as an error; models that were trained on
 # tokenized and on untokenized text get different vocabularies. `no_substitution=True` keeps them. Eole and OpenNMT use
 # this tokenizer for their on-the-fly tokenization.

@@ -8,8 +8,7 @@
 # (𠮷, 𨋢, 𡃁), and those added to the main block after 2005 (鿏, 鿭), are not split: a run of them is one token. An English
 # word with ’ becomes three tokens, while "13a" keeps it whole.
 # Why it matters: Cantonese, names, place names and chemistry use such characters. One wrong character then costs the
-# whole run, and scores of English inside Chinese differ between ' and ’. Scores of Cantonese under "zh" and under "char"
-# are less alike than one thinks.
+# whole run, and scores of English inside Chinese differ between ' and ’.
 #
 # Version: sacrebleu 2.6.0. Source: sacrebleu/tokenizers/tokenizer_zh.py, `_UCODE_RANGES`.
 set -euo pipefail

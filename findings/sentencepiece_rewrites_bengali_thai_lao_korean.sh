@@ -7,7 +7,7 @@
 # composition); Thai ำ and Lao ຳ, which keyboards type as one, too; Korean ㅋㅋ comes back as other letters (conjoining
 # jamo), and ㅋㅋㅏ as ㅋ카. They look the same or nearly so. sacreBLEU compares code points and normalizes nothing.
 # Why it matters: a model can only write the second form. Against references as people type them, a perfect system loses
-# up to half of BLEU in these languages, and a search in its output for a word that is typed finds nothing. Normalize the
+# more than half of BLEU on such sentences, and a search in its output for a word that is typed finds nothing. Normalize the
 # references as well (by the model's own `normalize`), or train with `normalization_rule_name=identity`.
 #
 # Versions: sentencepiece 0.2.3, sacrebleu 2.6.0. Source: Unicode Standard Annex 15 (composition exclusions),
@@ -36,7 +36,7 @@ TEXTS = {
 }
 ONE_CODE_POINT = {"\u09a1\u09bc": "\u09dc", "\u09a2\u09bc": "\u09dd", "\u09af\u09bc": "\u09df", "\u0921\u093c": "\u095c"}
 for language, text in TEXTS.items():
-    for two, one in ONE_CODE_POINT.items():  # as most keyboards write these letters
+    for two, one in ONE_CODE_POINT.items():  # as many keyboards write these letters
         text = text.replace(two, one)
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
