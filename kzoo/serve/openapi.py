@@ -75,11 +75,11 @@ def forms(name: str, signature: Signature) -> Forms:
     """Return the types of the requests to a signature, and of its answers."""
     default = name == "serving_default"
     named = ("signature_name", Literal["", name], "") if default else ("signature_name", Literal[name])
-    split = ("split_sentences", Annotated[bool, Meta(description=SPLIT)], False)
+    split = [] if name == "embed" else [("split_sentences", Annotated[bool, Meta(description=SPLIT)], False)]
     requests = tuple(
         msgspec.defstruct(
             f"{name}_request_by_{form}",
-            [(key, type_of), named, split],
+            [(key, type_of), named, *split],
             forbid_unknown_fields=True,
             kw_only=True,
         )
