@@ -34,7 +34,7 @@ def open_files(
     train: Paths | None = None,
     val: Paths | int | float | None = None,
     test: Paths | int | float | None = None,
-    languages: Sequence[str] = ("en", "de"),
+    languages: Sequence[str] | None = None,
     columns: Columns = (),
 ) -> Corpus:
     """Return the user's own files as a corpus.
@@ -46,7 +46,8 @@ def open_files(
         val: the same for the validation split; or the part of `train` to hold out, as `split_rows` does: a
             number of rows or, below 1, a share.
         test: the same for the test split; with two languages, further files are further references.
-        languages: the codes of the files or columns, two or more.
+        languages: the codes of the files or columns, two or more; by default en and de, whatever the files'
+            endings.
         columns: the columns to read from a table with more of them: numbers from 1, or names in its first
             line, in the order of `languages`.
 
@@ -59,6 +60,8 @@ def open_files(
         >>> corpus.splits
         ('train', 'val')
     """
+    any_endings = languages is None
+    languages = ("en", "de") if any_endings else languages
     if isinstance(languages, str) or len(languages) < 2 or len(set(languages)) < len(languages):
         raise UserError(f"languages is {languages!r}: give at least two different language codes")
     languages, given = tuple(languages), {"train": train, "val": val, "test": test}
@@ -71,10 +74,12 @@ def open_files(
         )
     parts = {split: part for split, part in given.items() if isinstance(part, int | float)}
     files = {
-        split: _files(split, paths, languages)
+        split: _files(split, paths, len(languages))
         for split, paths in given.items()
         if paths is not None and split not in parts
     }
+    for split, paths in {} if any_endings else files.items():
+        _check_endings(split, paths, languages)
     if not files:
         raise UserError("no files: give at least one of train, val and test")
     if parts and "train" not in files:
@@ -108,9 +113,8 @@ def open_files(
     return Corpus("files", languages, splits, "the user's own", "", read, further_references=further)
 
 
-def _files(split: str, paths: Paths, languages: tuple[str, ...]) -> tuple[Path, ...]:
-    """Return the text files of a split, or its table; all must exist, in the order of the languages."""
-    count = len(languages)
+def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:
+    """Return the text files of a split, or its table; all must exist."""
     if isinstance(paths, str | Path):
         paths = (paths,)
     files = tuple(Path(os.path.expanduser(path)) for path in paths)
@@ -134,16 +138,20 @@ def _files(split: str, paths: Paths, languages: tuple[str, ...]) -> tuple[Path, 
             raise UserError(f"{file}: no such file (split {split}{where})")
         if file in files[:number]:
             raise UserError(f"split {split} names {file} twice: give a file for each language")
+    return files
+
+
+def _check_endings(split: str, files: tuple[Path, ...], languages: tuple[str, ...]):
+    """Raise `UserError` for a file whose ending names another of the languages than its own."""
     for file, language in zip(files, languages, strict=False):
         ending = Path(unpacked_name(file)).suffix[1:]
         named = matching_code(ending, languages) if ending else None
         if named and not matching_code(ending, [language]):
-            seen = " and ".join(map(str, files[:count]))
+            seen = " and ".join(map(str, files[: len(languages)]))
             raise UserError(
                 f"split {split} is {seen} for {', '.join(languages)}, but {file} ends in {ending!r}: "
                 "give the files in the order of the languages"
             )
-    return files
 
 
 def _read_text(path: Path) -> Text:

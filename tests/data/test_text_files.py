@@ -130,6 +130,7 @@ def test_endings_that_name_the_other_language_are_refused(tmp_path):
         assert str(files[0]) in message and str(files[1]) in message
     for files in ((english, german), (english, gzipped), (path("a.xy"), path("b.xy"))):
         assert open_files(train=files, languages=("en", "de")).pairs("train", "en", "de")
+    assert open_files(train=(german, english)).languages == ("en", "de")  # whose are not known yet
     assert open_files(train=(path("x.zh"), path("y.zh-Hant")), languages=("zh-Hans", "zh-Hant"))
 
 
