@@ -65,6 +65,8 @@ PRESET = "pope_small_multi30k_en_de"
 REFUSED = [
     ("translate pope_tinny Hello.", "no trained preset 'pope_tinny'"),
     ("translate  Hello.", "the preset's name is empty"),
+    ("translate Helsinki-NLP/opus-mt-en-de Hello.", "hf://Helsinki-NLP/opus-mt-en-de"),
+    (f"translate {PRESET} -i {__file__} -o {__file__}", "is the input"),
     ("evaluate pope_tinny", "no trained preset 'pope_tinny'"),
     (f"evaluate {PRESET} --corpus multi3k", "did you mean multi30k"),
     ("evaluate image_text_tiny_scenes_en_de --split none", "corpus scenes has no split 'none'"),
@@ -385,6 +387,13 @@ def test_an_error_of_the_system_is_one_line(raised, message, monkeypatch, capsys
 
 def test_unknown_options_exit_with_2(monkeypatch, capsys):
     assert run("translate", "--unknown", monkeypatch=monkeypatch, capsys=capsys)[0] == 2
+
+
+@pytest.mark.parametrize("text", ["- Yes.", "-5 degrees", "--no"])
+def test_a_text_that_begins_with_a_dash_is_told_how(text):
+    result = CliRunner().invoke(cli.app, ["translate", PRESET, text])
+    assert result.exit_code == 2
+    assert "write --" in " ".join(result.output.replace("│", " ").split())
 
 
 def test_errors_are_value_errors_too():

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import typer
+from typer.core import TyperCommand
 
 from kzoo.cli import options
 from kzoo.cli.console import chosen_search, open_translator, progress_bar, telling_when_stopped
@@ -22,7 +23,19 @@ app = typer.Typer()
 FEWEST, MOST = 4096, 65536
 
 
-@app.command()
+class WithTexts(TyperCommand):
+    """A command whose texts may begin with a dash after `--`, which its errors say."""
+
+    def parse_args(self, ctx, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:  # typer brings its own click, or uses the installed one
+            if type(error).__name__ == "NoSuchOption":
+                error.message += " (before texts that begin with a dash, write --)"
+            raise
+
+
+@app.command(cls=WithTexts)
 def translate(
     preset: options.Preset,
     text: Annotated[list[str] | None, typer.Argument(help="Sentences; standard input by default.")] = None,
@@ -87,6 +100,8 @@ def translate(
     search = chosen_search(folder, beam_size, length_penalty, gnmt, max_length, **limits)
     if text and file is not None:
         raise UserError("sentences and --input exclude each other: give one of them")
+    if file and output and output.is_file() and file.is_file() and output.samefile(file):
+        raise UserError(f"{output} is the input, which its translation would replace: give another --output")
     if image and images:
         raise UserError("--image and --images exclude each other: give pictures or features")
     checked_n(n_best, search)

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import re
 import shutil
+import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import quote
@@ -66,18 +67,36 @@ def is_marian(folder: Path) -> bool:
         return False
 
 
+def is_original_marian(path: Path) -> bool:
+    """Return whether a folder or a ZIP archive has a model as Marian writes it."""
+    names = [part.name for part in path.iterdir()] if path.is_dir() else []
+    if path.is_file() and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    endings = {Path(name).suffix for name in names}
+    return ".npz" in endings and bool(endings & {".yml", ".spm"})
+
+
 def _why_not(name: str) -> str:
     if (Path(name) / RECIPE_FILE).is_file():
         return f"{name} is a run without a preset yet: resume it with `kzoo train`"
+    if is_original_marian(Path(name)):
+        return (
+            f"{name} is a Marian model in its original form: give Hugging Face's form of it, such as "
+            "hf://Helsinki-NLP/opus-mt-en-de"
+        )
     if Path(name).is_dir():
         return f"the folder {name} has no preset"
+    if Path(name).is_file():
+        return f"{name} is a file: give a preset's folder (unpack an archive)"
+    if "/" in name:
+        hub = f"; a repository on Hugging Face is hf://{name}" * bool(re.fullmatch(f"{NAME}/{NAME}", name))
+        return f"no folder {name}: give a trained preset, or the folder of a run{hub}"
     if not SHELF.is_dir():
         return (
             f"no trained preset {name!r}: install the shelf with `pip install ./presets` in a clone of kzoo, "
             "or give a folder, hf://… or kaggle://…"
         )
-    if "/" in name:
-        return f"no folder {name}: give a trained preset, or the folder of a run"
     return f"no trained preset {name!r}; {nearest(name, shelved())}"
 
 

@@ -4,7 +4,7 @@ import itertools
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -97,12 +97,19 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
     """Return sentences, or a single one, as a list.
 
     Raises:
-        UserError: a sentence that is not text.
+        UserError: a sentence that is not text; or a table, whose names of columns would be taken for texts.
     """
+    table = isinstance(texts, Mapping | bytes) or hasattr(texts, "columns")
+    if table or not isinstance(texts, Iterable):
+        raise UserError(
+            f"the texts are of type {type(texts).__name__}: pass a list of str, or the column of a table "
+            'that has them, such as table["en"]'
+        )
     texts = [texts] if isinstance(texts, str) else list(texts)
     for number, text in enumerate(texts, 1):
         if not isinstance(text, str):
-            raise UserError(f"a sentence must be a str, not {type(text).__name__}: {text!r:.40}")
+            kind = type(text).__name__
+            raise UserError(f"row {number - 1} (from 0) of the texts must be a str, not {kind}: {text!r:.40}")
         try:
             text.encode()
         except UnicodeEncodeError:  # JSON can contain "\ud800"

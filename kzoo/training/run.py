@@ -29,6 +29,7 @@ from kzoo.training.resuming import Preemption, fit_from
 from kzoo.training.run_folder import claim, one_process, record
 from kzoo.training.strategies import Strategy, open_strategy
 from kzoo.training.tasks import OneDirection, SeveralDirections
+from kzoo.training.trained_rows import odd_rows_line
 
 
 def train(
@@ -100,8 +101,9 @@ def train(
             digest.update(sample_of(images))
         data = digest.hexdigest()
         strategy.check_same("other data", data)
-        if prints and (line := unknown_line(task.unknown)):
-            print(line)
+        if prints:
+            for line in filter(None, (unknown_line(task.unknown), odd_rows_line(task.sides))):
+                print(line)
         preemption.checkpoints = checkpoints = Checkpoints(
             folder / "checkpoints",
             keep_best=recipe.average,

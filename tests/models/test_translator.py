@@ -1,5 +1,7 @@
 """The translator: text in, text out, its loss and its files."""
 
+from types import SimpleNamespace
+
 import h5py
 import keras
 import numpy as np
@@ -196,6 +198,25 @@ def test_a_translator_of_one_direction_takes_its_own_languages(trained, monkeypa
     monkeypatch.setattr(trained, "target_language", None)
     with pytest.raises(UserError, match="translates from en, not 'de'"):
         trained.translate(SENTENCES, "de")
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        ({"text": ["A dog runs."]}, ["dict", "column"]),
+        (SimpleNamespace(columns=["text"]), ["SimpleNamespace", "column"]),  # as a DataFrame has
+        (b"A dog runs.", ["bytes"]),
+        (None, ["NoneType"]),
+        (5, ["int"]),
+        (["A dog runs.", float("nan")], ["row 1", "float", "nan"]),
+        (["A dog runs.", "", None], ["row 2", "NoneType"]),
+        ([b"A dog runs."], ["row 0", "bytes"]),
+        ([{"text": "A dog runs."}], ["row 0", "dict"]),
+    ],
+)
+def test_what_is_no_text_is_named_by_row_and_type(trained, texts, words):
+    message = message_of(trained.translate, texts)
+    assert all(word in message for word in words), message
 
 
 def test_without_a_tokenizer_it_says_so():

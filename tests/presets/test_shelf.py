@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import zipfile
 from pathlib import Path
 
 import huggingface_hub
@@ -249,6 +250,15 @@ def test_locate_takes_a_folder_a_run_or_a_name(tmp_path):
     assert locate(tmp_path / "run") == tmp_path / "run" / "preset"
     refused("pope_small_multi30k_en_d", "no trained preset", f"did you mean {NAME}")
     refused(tmp_path / "none", "no folder", "none: give a trained preset, or the folder of a run")
+    (tmp_path / "opus-2020.zip").write_bytes(b"PK")
+    refused(tmp_path / "opus-2020.zip", "is a file", "folder")
+    with zipfile.ZipFile(tmp_path / "opus-2020.zip", "w") as archive:
+        for name in ("opus.bpe32k.npz", "decoder.yml", "opus.vocab.yml", "source.bpe"):
+            archive.writestr(name, "")
+    refused(tmp_path / "opus-2020.zip", "Marian model in its original form", "hf://")
+    with zipfile.ZipFile(tmp_path / "opus-2020.zip") as archive:
+        archive.extractall(tmp_path / "opus")
+    refused(tmp_path / "opus", "Marian model in its original form", "hf://")
     (tmp_path / "stopped").mkdir()
     refused(tmp_path / "stopped", "the folder", "has no preset")
     (tmp_path / "stopped" / "recipe.json").write_text("{}")
