@@ -105,14 +105,23 @@ def _check_trained(recipe: Recipe, folder: Path) -> bool:
     sealed = SealedFolder(preset)
     sealed.check(CONFIG_FILE, TRANSLATOR_FILE)
     settings, backbone = (read_object(preset / name) for name in (TRANSLATOR_FILE, CONFIG_FILE))
-    config, languages = backbone.get("config") or {}, settings.get("languages")
+    config, languages = backbone.get("config"), settings.get("languages")
+    if not isinstance(config, dict) or not isinstance(languages, list | None):
+        return False  # reading the preset says what is wrong
     pictures = bool(config.get("image_shape"))
     check_model(recipe, languages, pictures, backbone.get("class_name") == "RecurrentBackbone")
-    if languages is None:
+    if languages is None and not _names_targets(sealed, settings):
         _Languages(settings).direction(recipe.source, recipe.target)
     check_overrides(recipe.preset, config, recipe.model)
     own_search(preset).changed(**recipe.search_settings())
     return pictures
+
+
+def _names_targets(sealed: SealedFolder, settings: dict) -> bool:
+    """Return whether a preset may have several target languages, which its vocabulary names, as OPUS-MT's."""
+    files = [str(file) for file in settings.get("tokenizers") or ()]
+    sealed.check(*files)
+    return any(read_object(sealed.folder / file).get("class_name") == "MarianTokenizer" for file in files)
 
 
 class _Languages(TwoLanguages):

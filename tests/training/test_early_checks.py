@@ -4,7 +4,12 @@ import json
 import subprocess
 import sys
 
+import pytest
+from message_of import message_of
+
+from kzoo.hub import seal
 from kzoo.training import Recipe
+from kzoo.training.early_checks import check_early
 from kzoo.training.run_folder import record
 
 SCENES = {"corpus": "scenes", "source": "en", "target": "de"}
@@ -86,3 +91,19 @@ def test_what_is_bad_is_named_before_a_backend_is_imported(tmp_path):
     assert done.returncode == 0, done.stderr
     for told, (values, name) in zip(done.stdout.splitlines(), bad, strict=True):
         assert name in told, values
+
+
+@pytest.mark.parametrize("kind", ["MarianTokenizer", "SubwordTokenizer"])
+def test_a_vocabulary_that_names_targets_may_have_others_than_the_preset_s(kind, tmp_path):
+    """As OPUS-MT's of several targets, of which the preset names one."""
+    settings = {"tokenizers": ["joint.json"], "source_language": "en", "target_language": "de"}
+    preset = {"metadata": {}, "config": {"config": {}}, "translator": settings, "joint": {"class_name": kind}}
+    (tmp_path / "preset").mkdir()
+    for name, content in preset.items():
+        (tmp_path / "preset" / f"{name}.json").write_text(json.dumps(content))
+    seal(tmp_path / "preset")
+    recipe = Recipe(preset=str(tmp_path / "preset"), **{**SCENES, "target": "fr"})
+    if kind == "MarianTokenizer":
+        check_early(recipe, tmp_path / "run")
+    else:
+        assert "to de, not 'fr'" in message_of(check_early, recipe, tmp_path / "run")
