@@ -393,9 +393,13 @@ def test_changed_data_is_refused_and_nothing_written(tmp_path, monkeypatch):
 
 
 def test_changed_validation_pictures_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(TinyTask, "images", {"validation": np.zeros((2, 3))})
+    def show(number):
+        pictures = np.full((2, 3), number)
+        monkeypatch.setattr(TinyTask, "begin", lambda task, folder: task.images.update(validation=pictures))
+
+    show(0)
     stopped_run(tmp_path, monkeypatch)
-    monkeypatch.setattr(TinyTask, "images", {"validation": np.ones((2, 3))})
+    show(1)
     assert "data has changed" in message_of(train, RECIPE, tmp_path, verbose=0)
 
 
