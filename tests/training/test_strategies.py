@@ -334,6 +334,14 @@ def test_all_workers_stop_after_the_same_step():
     assert open_strategy("one").any_worker(True, step=17)
 
 
+@pytest.mark.parametrize("kind", [RuntimeError, ValueError])
+def test_a_lost_connection_is_known_by_what_jax_says(kind):
+    """JAX raises either, by the moment at which the other worker ends."""
+    said = "UNKNOWN: Gloo AllGather failed: Read error [127.0.0.1]:15082: Connection reset by peer"
+    lost = object.__new__(strategies.DataParallel)._lost_a_worker
+    assert lost(kind(said)) and not lost(kind("shapes differ"))
+
+
 class SecondOfTwo(Strategy):
     """The second of two workers, whose chief always says one number."""
 
