@@ -283,7 +283,7 @@ class DataParallel(Strategy):
         return float(multihost_utils.process_allgather(np.float32(number)).sum())
 
     def _lost_a_worker(self, error):
-        # JAX has no class for it: a RuntimeError, or where a program starts a ValueError, says what went wrong.
+        # JAX has no class for it: a RuntimeError, at a program's start a ValueError, says what went wrong.
         signs = ("UNAVAILABLE", "ABORTED", "DEADLINE_EXCEEDED", "Gloo", "NCCL", "heartbeat")
         return isinstance(error, RuntimeError | ValueError) and any(sign in str(error) for sign in signs)
 
