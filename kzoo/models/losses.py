@@ -180,6 +180,12 @@ class WholeBatchLoss:
     its penalties would also collect theirs.
     """
 
+    def make_train_function(self, force=False):
+        # Or the first step would make the optimizer's variables, and TensorFlow would trace it twice.
+        if not self.optimizer.built:
+            self.optimizer.build(self.trainable_variables)
+        return super().make_train_function(force)
+
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         loss = super().compute_loss(x, y, y_pred, sample_weight, training)
         # A loss may also be a string or a list, which have Python's own `count`.
