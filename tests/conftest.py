@@ -38,6 +38,10 @@ if os.environ.get("KERAS_BACKEND") == "jax":
     from jax._src.interpreters import mlir
 
     mlir.make_ir_context = functools.cache(mlir.make_ir_context)
+if os.environ.get("KERAS_BACKEND") == "tensorflow":  # keep no Python stack with each operation of a graph
+    from tensorflow.python.framework import ops as graph_ops
+
+    graph_ops._create_c_op = functools.partial(graph_ops._create_c_op, extract_traceback=False)
 gc.disable()  # `free_memory` collects, once a module, which saves 4 to 8 % of the time
 
 
