@@ -19,7 +19,7 @@ project = "kzoo"
 author = copyright = "The kzoo authors"
 version = release = kzoo.__version__
 
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx.ext.viewcode"]
 root_doc = "docs/index"
 include_patterns = [
     "README.md",
@@ -41,6 +41,8 @@ nitpick_ignore_regex = [(r"py:.*", r"(?!kzoo).*")]  # only our own names must le
 html_theme = "furo"
 html_title = f"kzoo {release}"
 html_show_copyright = False
+html_static_path = html_css_files = ["site.css"]
+smartquotes_action = "qe"  # quotes and ellipses, but no dash for the two hyphens of an option
 
 
 def setup(app):

@@ -1,9 +1,14 @@
 """Write the reference as Markdown, from the code: layers, presets, packages, commands, the recipe's keys.
 
 Docstrings are Markdown already, but for their sections ("Args:", "Returns:"), which become bold lines and
-lists, and for examples (">>>"), which become code blocks.
+lists, for examples (">>>"), which become code blocks with imports, and for names and addresses, which become
+links.
 """
 
+import ast
+import base64
+import builtins
+import functools
 import importlib
 import inspect
 import json
@@ -14,7 +19,10 @@ import typing
 from pathlib import Path
 
 PACKAGES = ("data", "text", "models", "decoding", "evaluation", "export", "hub", "serve", "training")
-SECTION = re.compile(r"([A-Z][A-Za-z ]+):$")
+SECTION = re.compile(r"([A-Z][A-Za-z ]+(?: \([a-z ]+\))?):$")
+MODULES = {"keras": "keras", "kzoo": "kzoo", "np": "numpy as np", "uvicorn": "uvicorn"}  # of examples
+ADDRESS = re.compile(r"https?://[^\s`]*[^\s`.,;)]")
+NAME = re.compile(r"`((?:kzoo\.[a-z.]+)?[A-Za-z_]\w*)`")
 ENTRY = re.compile(r"    (\*{0,2}\w[\w, .*]*?(?:\(\))?)(?: \([^)]*\))?: (.*)")
 
 
@@ -26,7 +34,10 @@ def write(folder: Path):
             _write(folder / name / f"{page}.md", text)
     _write(folder / "cli.md", _command_line())
     _write(folder / "recipe.md", _recipe())
-    _write(folder / "first_translator.md", _notebook(folder.parent / "first_translator.ipynb"))
+    text, pictures = _notebook(folder.parent / "first_translator.ipynb")
+    _write(folder / "first_translator.md", text)
+    for name, picture in pictures.items():
+        (folder / name).write_bytes(picture)
 
 
 def _write(path: Path, text: str):
@@ -34,11 +45,30 @@ def _write(path: Path, text: str):
     path.write_text(text, encoding="utf-8")
 
 
+@functools.cache
+def _addresses() -> dict[str, str]:
+    """Return what has a place in the reference: by its name, and by its full name, the full name."""
+    from kzoo import layers
+
+    places = {}
+    for package in ("layers", *PACKAGES):
+        name = f"kzoo.{package}"
+        public = layers.__all__ if package == "layers" else _public(name)
+        places |= {one: f"{name}.{one}" for one in public}
+    return {**places, **{full: full for full in places.values()}}
+
+
+def _public(package: str) -> list[str]:
+    module = importlib.import_module(package)
+    return [one for one in getattr(module, "__all__", None) or dir(module) if _has_page(getattr(module, one))]
+
+
 def _layers() -> dict[str, str]:
     from kzoo import layers
 
-    pages = {name: f"# {name}\n\n{_described('kzoo.layers', name)}" for name in layers.__all__}
-    return {**pages, "index": _index("Layers", layers.__doc__, pages)}
+    letters = "[Layers](index.md) explains the letters of shapes."
+    pages = {name: f"# {name}\n\n{_described('kzoo.layers', name)}\n\n{letters}\n" for name in layers.__all__}
+    return {**pages, "index": _index("Layers", layers.__doc__, {one: getattr(layers, one) for one in pages})}
 
 
 def _presets() -> dict[str, str]:
@@ -53,7 +83,7 @@ def _presets() -> dict[str, str]:
             pages[name] += "\nIts arguments are those that [all Transformers share](index.md).\n"
     sizes = _markdown(inspect.getdoc(transformer))
     about = f"Functions that build untrained models. The Transformers' share these arguments:\n\n{sizes}"
-    return {**pages, "index": _index("Presets", about, pages)}
+    return {**pages, "index": _index("Presets", about, {one: getattr(presets, one) for one in pages})}
 
 
 def _is_builder(found) -> bool:
@@ -66,24 +96,37 @@ def _is_builder(found) -> bool:
 
 def _packages() -> dict[str, str]:
     pages = {}
-    for package in PACKAGES:
-        name = f"kzoo.{package}"
-        module = importlib.import_module(name)
-        public = getattr(module, "__all__", None) or dir(module)
-        parts = [_described(name, one) for one in public if _has_page(getattr(module, one))]
-        pages[name] = "\n".join([f"# {name}\n", _markdown(inspect.getdoc(module)), "", *parts])
-    return {**pages, "index": _index("Packages", "Everything public beside layers and presets.", pages)}
+    modules = {name: importlib.import_module(name) for name in (f"kzoo.{package}" for package in PACKAGES)}
+    for name, module in modules.items():
+        public = {one: getattr(module, one) for one in _public(name)}
+        table = _table({f"{{py:obj}}`{one} <{name}.{one}>`": found for one, found in public.items()})
+        parts = [_described(name, one) for one in public]
+        pages[name] = "\n".join([f"# {name}\n", _markdown(inspect.getdoc(module), name), table, *parts])
+    letters = "[Layers](../layers/index.md) explains the letters of shapes."
+    about = f"Everything public beside layers and presets. {letters}"
+    return {**pages, "index": _index("Packages", about, modules)}
 
 
 def _has_page(found) -> bool:
     return (inspect.isclass(found) or inspect.isfunction(found)) and found.__module__.startswith("kzoo")
 
 
-def _index(title: str, about: str, pages: dict) -> str:
-    names = "\n".join(pages)
+def _index(title: str, about: str, described: dict) -> str:
+    table = _table({f"[{name}]({name}.md)": found for name, found in described.items()})
+    pages = "\n".join(described)
     return (
-        f"# {title}\n\n{_markdown(inspect.cleandoc(about))}\n\n```{{toctree}}\n:maxdepth: 1\n\n{names}\n```\n"
+        f"# {title}\n\n{_markdown(inspect.cleandoc(about))}{table}```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
     )
+
+
+def _table(described: dict) -> str:
+    """Return a table of links, and the first paragraph of what each leads to."""
+    rows = (f"| {link} | {_first_paragraph(found)} |\n" for link, found in described.items())
+    return f"\n\n| | |\n| --- | --- |\n{''.join(rows)}\n"
+
+
+def _first_paragraph(found) -> str:
+    return _cell((inspect.getdoc(found) or "").split("\n\n")[0])
 
 
 def _described(module: str, name: str) -> str:
@@ -100,7 +143,7 @@ def _described(module: str, name: str) -> str:
 
 def _directive(found, name: str, module: str, kind: str) -> str:
     signature = re.sub(r"\bkzoo(\.\w+)+\.(\w+)", r"\2", _signature(found, kind)).replace("\n", " ")
-    body = _markdown(inspect.getdoc(found) or "")
+    body = _markdown(inspect.getdoc(found) or "", module)
     return f"::::{{py:{kind}}} {name}{signature}\n:module: {module}\n\n{body}\n::::\n"
 
 
@@ -136,8 +179,8 @@ def _shown(default):
     return _Shown(text)
 
 
-def _markdown(text: str) -> str:
-    """Return a docstring with its sections and examples as Markdown has them."""
+def _markdown(text: str, package: str = "kzoo") -> str:
+    """Return a docstring of something in a package, with its sections and examples as Markdown has them."""
     lines, section, entry = [], None, False
     for line in text.splitlines():
         if heading := SECTION.match(line):
@@ -147,7 +190,10 @@ def _markdown(text: str) -> str:
             if line and not line.startswith(">>>") and not _in_example(lines):
                 section = None
             lines.append(line)
-        elif section not in ("Returns", "Reference", "Example") and (found := ENTRY.match(line)):
+        elif section == "Reference":
+            lines.append(f"  {line[4:]}" if entry else f"- {line[4:]}")
+            entry = not ADDRESS.search(line)  # which ends it
+        elif not section.startswith(("Returns", "Example")) and (found := ENTRY.match(line)):
             lines.append(f"- `{found[1]}`: {found[2]}")
             entry = True
         elif entry and line.startswith("        "):
@@ -155,7 +201,7 @@ def _markdown(text: str) -> str:
         else:
             lines.append(line[4:])
             entry = False
-    return _fenced(lines)
+    return _fenced(lines, package)
 
 
 def _in_example(lines: list[str]) -> bool:
@@ -168,19 +214,47 @@ def _in_example(lines: list[str]) -> bool:
     return False
 
 
-def _fenced(lines: list[str]) -> str:
+def _fenced(lines: list[str], package: str) -> str:
     """Return lines with each example, from its ">>>" to the next empty line, as a code block."""
     text, example = [], False
+    code = "\n".join(line.strip()[4:] for line in lines if line.strip().startswith((">>>", "...")))
+    imports = [f">>> {line}" for line in _imports(code, package)]
     for line in [*lines, ""]:
         starts = line.lstrip().startswith(">>>")
         if starts and not example:
-            text += ["", "```pycon"]
-            example = True
+            text += ["", "```pycon", *imports]
+            example, imports = True, []
         elif example and not line.strip():
             text.append("```")
             example = False
-        text.append(line.strip() if example else line)
+        text.append(line.strip() if example else line if line.startswith("    ") else _linked(line))
     return "\n".join(text)
+
+
+def _imports(code: str, package: str) -> list[str]:
+    """Return the imports of what an example of a package uses and does not define."""
+    nodes = list(ast.walk(ast.parse(code)))
+    defined = {one.asname or one.name for node in nodes if hasattr(node, "names") for one in node.names}
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    defined |= {node.id for node in names if isinstance(node.ctx, ast.Store)} | set(dir(builtins))
+    used = sorted({node.id for node in names} - defined)
+    lines = [f"import {MODULES[name]}" for name in used if name in MODULES]
+    by_package = {}
+    for name in used:
+        if name not in MODULES:
+            own = hasattr(importlib.import_module(package), name)
+            by_package.setdefault(package if own else _addresses()[name].rpartition(".")[0], []).append(name)
+    return [*lines, *(f"from {one} import {', '.join(names)}" for one, names in sorted(by_package.items()))]
+
+
+def _linked(line: str) -> str:
+    """Return a line with links for the addresses and for the classes and full names of the reference."""
+
+    def link(name):
+        place = _addresses().get(name[1]) if "." in name[1] or name[1][0].isupper() else None
+        return f"{{py:obj}}`{name[1]} <{place}>`" if place else name[0]
+
+    return NAME.sub(link, ADDRESS.sub(lambda address: f"<{address[0]}>", line))
 
 
 def _command_line() -> str:
@@ -199,11 +273,14 @@ def _commands(command, name: str) -> list[str]:
         return [line for key in inner for line in _commands(inner[key], f"{name} {key}")]
     arguments = [one for one in command.params if one.param_type_name == "argument"]
     options = [one for one in command.params if one.param_type_name == "option" and one.help]
+    hints = typing.get_type_hints(inspect.unwrap(command.callback))
     usage = " ".join([name, *(_argument(one) for one in arguments), "[OPTIONS]"])
     lines = [f"## {name}\n", inspect.cleandoc(command.help or ""), "", f"    {usage}", ""]
     lines += ["| | |", "| --- | --- |"]
     lines += [f"| `{_argument(one)}` | {_cell(one.help)} |" for one in arguments]
-    lines += [f"| {_option(one)} | {_cell(one.help)}{_default(one)} |" for one in options]
+    lines += [
+        f"| {_option(one)} | {_cell(one.help)}{_choices(hints[one.name])}{_default(one)} |" for one in options
+    ]
     return [*lines, ""]
 
 
@@ -215,6 +292,13 @@ def _argument(one) -> str:
 
 def _option(one) -> str:
     return ", ".join(f"`{name}`" for name in [*one.opts, *one.secondary_opts])
+
+
+def _choices(kind) -> str:
+    """Return the values that an option may have, if they are few."""
+    if typing.get_origin(kind) is typing.Literal:
+        return f" One of {', '.join(f'`{value}`' for value in typing.get_args(kind))}."
+    return "".join(map(_choices, typing.get_args(kind)))
 
 
 def _default(one) -> str:
@@ -236,7 +320,7 @@ def _recipe() -> str:
     lines = [
         "# A recipe's keys\n",
         "`kzoo train RECIPE KEY=VALUE` overrides any. A resumed run may change only those marked ↻.\n",
-        "| key | type | default | meaning |",
+        "| key | meaning | type | default |",
         "| --- | --- | --- | --- |",
     ]
     types = typing.get_type_hints(importlib.import_module("kzoo.training.recipe").Recipe, include_extras=True)
@@ -246,7 +330,7 @@ def _recipe() -> str:
         default = "required" if required else "" if made in ("", None, [], {}) else f"`{json.dumps(made)}`"
         mark = " ↻" if key.metadata["may_differ"] else ""
         meaning = _cell(key.metadata["text"])
-        lines.append(f"| `{name}`{mark} | {_type(types[name])} | {default} | {meaning} |")
+        lines.append(f"| `{name}`{mark} | {meaning} | {_type(types[name])} | {default} |")
     return "\n".join(lines) + "\n"
 
 
@@ -269,14 +353,20 @@ def _type(kind) -> str:
     return words.get(kind, "any")
 
 
-def _notebook(path: Path) -> str:
-    """Return a notebook's text, its code, and what the code printed."""
-    blocks = []
+def _notebook(path: Path) -> tuple[str, dict[str, bytes]]:
+    """Return a notebook's text, code and what it printed; and the pictures that it drew, by name."""
+    blocks, pictures = [], {}
     for cell in json.loads(path.read_text("utf-8"))["cells"]:
         text = "".join(cell["source"])
         code = cell["cell_type"] == "code"
         blocks.append(f"```python\n{text}\n```" if code else text.replace("](", "](../"))
-        printed = "".join("".join(output.get("text", "")) for output in cell.get("outputs", []))
+        outputs = cell.get("outputs", [])
+        printed = "".join("".join(output.get("text", "")) for output in outputs)
         if printed:
             blocks.append(f"```text\n{printed.rstrip()}\n```")
-    return "\n\n".join(blocks) + "\n"
+        for drawn in (output.get("data", {}).get("image/png") for output in outputs):
+            if drawn:
+                name = f"{path.stem}_{len(pictures) + 1}.png"
+                pictures[name] = base64.b64decode(drawn)
+                blocks.append(f"![What the code draws]({name})")
+    return "\n\n".join(blocks) + "\n", pictures

@@ -1,7 +1,10 @@
 """The documentation: its links lead somewhere, its Python's names and imports exist; by hand, it runs."""
 
 import ast
+import doctest
+import gzip
 import importlib
+import importlib.util
 import os
 import re
 import shlex
@@ -32,6 +35,14 @@ FILES = [
 ]
 COMMAND = re.compile(r"^    (?:[A-Z_]+=\S+ )*(?:python3? -m )?(kzoo [a-z].*)$", re.M)
 PAGES = {str(page.relative_to(ROOT)): code(page) for page in FILES if code(page)}
+
+
+def reference_pages():
+    """Return `docs/reference_pages.py`, which writes the reference from the code."""
+    spec = importlib.util.spec_from_file_location("reference_pages", ROOT / "docs/reference_pages.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.mark.parametrize("page", FILES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -143,3 +154,36 @@ def test_it_runs(page, tmp_path):
     lines = [line for line in PAGES[page].splitlines() if left_out not in line]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", "\n".join(lines)], cwd=tmp_path, env=environment, check=True)
+
+
+class Shapes(doctest.OutputChecker):
+    """Takes TensorFlow's shapes for the tuples that they are."""
+
+    def check_output(self, want, got, optionflags):
+        got = re.sub(r"TensorShape\((.*?)\)", lambda shape: str(tuple(ast.literal_eval(shape[1]))), got)
+        return super().check_output(want, got, optionflags)
+
+
+@pytest.mark.parametrize("pages", ["_layers", "_presets", "_packages"])
+def test_the_reference_s_examples_run(pages, tmp_path, monkeypatch):
+    """As they stand on the site, with their imports."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("train.id", "train.zh"):
+        Path(name).write_text("a line\n", "utf-8")
+    Path("val.tsv.gz").write_bytes(gzip.compress(b"a line\ta line\n"))
+    runner = doctest.DocTestRunner(Shapes())
+    parts = [part for text in getattr(reference_pages(), pages)().values() for part in text.split("::::{py:")]
+    for part in parts:
+        example = "\n\n".join(re.findall(r"^```pycon\n(.*?)^```", part, re.M | re.S))
+        example = example.replace(">>> uvicorn.run(", ">>> None and uvicorn.run(")  # which does not end
+        if example:
+            runner.run(doctest.DocTestParser().get_doctest(example, {}, part.split("(")[0], None, None))
+    assert runner.tries and not runner.failures
+
+
+def test_the_reference_has_the_options_choices_and_the_notebook_s_picture():
+    pages = reference_pages()
+    (engine,) = {line for line in pages._command_line().splitlines() if line.startswith("| `--engine`")}
+    assert all(f"`{name}`" in engine for name in ("auto", "keras", "ctranslate2"))
+    text, pictures = pages._notebook(ROOT / "docs/first_translator.ipynb")
+    assert pictures and all(f"]({name})" in text for name in pictures)

@@ -58,8 +58,8 @@ class Corpus:
             UserError: no such split or language; a file that is missing, broken, empty or not Unicode.
 
         Example:
-            >>> open_corpus("multi30k").sentences("test_2016_flickr", "en")[0]
-            'A man in an orange hat starring at something.'
+            >>> open_corpus("scenes").sentences("test", "en")[0]
+            'He is walking with a goat in the field.'
         """
         self.check(split, language)
         return self._text(split, language).sentences
@@ -76,9 +76,9 @@ class Corpus:
             UserError: as for `sentences`; or the sides have different numbers of lines.
 
         Example:
-            >>> english, german = open_corpus("multi30k").pairs("val", "en", "de")
+            >>> english, german = open_corpus("scenes").pairs("val", "en", "de")
             >>> len(english), len(german)
-            (1014, 1014)
+            (1000, 1000)
         """
         self.check(split, source, target)  # both, before the first is read or downloaded
         left, right = self._text(split, source), self._text(split, target)

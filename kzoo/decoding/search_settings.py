@@ -90,6 +90,7 @@ class SearchSettings:
 
     Example:
 
+    >>> translator = kzoo.presets.load("pope_small_multi30k_en_de")
     >>> translator.search = SearchSettings(beam_size=10, length_penalty=0.9)
     """
 

@@ -1,8 +1,10 @@
 """The zoo's layers, one per file. They do not depend on models, tokenizers or data sets.
 
 Letters in docstrings and shape comments: `B` batch, `S` source length, `T` target length, `L` any
-length, `D` model width, `H` heads, `d` width of a head, `V` vocabulary, `K` beam, `N` entries of a cache,
-`R` image regions, `k` bridge heads, `F` features.
+length, `N` entries that are attended to (of a memory or a cache), `D` model width, `E` width of a layer's
+inputs if it differs, `H` heads, `d` width of a head, `V` vocabulary, `K` beam, `k` bridge heads, `C` tags,
+`F` features, `R` regions of an image, `D_img` width of an image's features, `h` and `w` a picture's height
+and width.
 
 Importing the package imports all modules, so Keras knows every class that a saved model may name.
 """

@@ -11,7 +11,7 @@ from kzoo.layers.multi_head_attention import masked_softmax
 class AttentionBridge(Layer):
     """Structured self-attention of k heads, with a penalty that keeps the heads apart.
 
-        A = softmax(W₂ ReLU(W₁ Hᵀ))        over the n tokens of a sentence       (Eq. 1)
+        A = softmax(W₂ ReLU(W₁ Hᵀ))        over the S tokens of a sentence       (Eq. 1)
         M = A H                                                                  (Eq. 2)
         penalty = ‖A Aᵀ − I‖²_F            mean over sentences, via `add_loss`   (Eq. 3)
 
@@ -27,13 +27,13 @@ class AttentionBridge(Layer):
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
-        inputs: `(B, n, d)`. H, the encoder's output.
-        mask: bool `(B, n)`. `True` at tokens, `False` at padding. All tokens by default. Rows without tokens
+        inputs: `(B, S, D)`. H, the encoder's output.
+        mask: bool `(B, S)`. `True` at tokens, `False` at padding. All tokens by default. Rows without tokens
             do not count in the penalty.
         return_attention_scores: bool. Defaults to `False`.
 
     Returns:
-        M `(B, k, d)`; then A `(B, k, n)` if requested.
+        M `(B, k, D)`; then A `(B, k, S)` if requested.
 
     Example:
 
@@ -76,8 +76,8 @@ class AttentionBridge(Layer):
         return (matrix, scores) if return_attention_scores else matrix
 
     def attend(self, inputs, mask=None) -> tuple:
-        """Return M `(B, k, d)` and A `(B, k, n)` without adding the penalty, for translation."""
-        scores = ops.swapaxes(self.heads(self.hidden(inputs)), 1, 2)  # (B, k, n)
+        """Return M `(B, k, D)` and A `(B, k, S)` without adding the penalty, for translation."""
+        scores = ops.swapaxes(self.heads(self.hidden(inputs)), 1, 2)  # (B, k, S)
         scores = masked_softmax(scores, None if mask is None else mask[:, None, :])
         return ops.matmul(scores, inputs), scores
 

@@ -14,11 +14,11 @@ class LinearChainCRF(Layer):
         p(y) = exp(score(y)) / Σ_y' exp(score(y'))
 
     Args:
-        num_tags: int. K.
+        num_tags: int. C.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
-        potentials: `(B, L, K)`. The score of each tag at each position.
+        potentials: `(B, L, C)`. The score of each tag at each position.
         mask: bool `(B, L)`. `False` at padding, which must be at the end and is ignored.
 
     Returns:
@@ -49,11 +49,10 @@ class LinearChainCRF(Layer):
             raise ValueError(f"num_tags must be at least 1, not {num_tags}")
         self.num_tags = num_tags
         # Not in `build`: the likelihood may be needed before the first call.
-        K = num_tags
         single = {"dtype": "float32", "autocast": False}
-        self.transitions = self.add_weight((K, K), "zeros", **single, name="transitions")
-        self.start = self.add_weight((K,), "zeros", **single, name="start")
-        self.end = self.add_weight((K,), "zeros", **single, name="end")
+        self.transitions = self.add_weight((num_tags, num_tags), "zeros", **single, name="transitions")
+        self.start = self.add_weight((num_tags,), "zeros", **single, name="start")
+        self.end = self.add_weight((num_tags,), "zeros", **single, name="end")
         self.built = True
 
     def call(self, potentials, mask=None):
@@ -64,7 +63,7 @@ class LinearChainCRF(Layer):
         def forward(state, place):
             scores, _ = state
             potential, inside = place[:, : self.num_tags], place[:, self.num_tags :] > 0
-            through = scores[:, :, None] + self.transitions  # (B, K before, K after)
+            through = scores[:, :, None] + self.transitions  # (B, C before, C after)
             best = ops.max(through, axis=1) + potential
             before = ops.cast(ops.argmax(through, axis=1), "int32")
             state = ops.where(inside, best, scores), ops.where(inside, before, itself)
@@ -84,13 +83,13 @@ class LinearChainCRF(Layer):
         """Return -log p(tags) of each sequence, `(B,)`, in float32; 0 for a fully masked sequence.
 
         Args:
-            potentials: `(B, L, K)`.
+            potentials: `(B, L, C)`.
             tags: int `(B, L)`; any value at masked positions.
             mask: bool `(B, L)`. `False` at padding, which must be at the end.
         """
         if mask is not None:
             tags = ops.where(mask, tags, 0)  # torch refuses invalid tag numbers, even at masked positions
-        chosen = ops.one_hot(tags, self.num_tags, dtype="float32")  # (B, L, K)
+        chosen = ops.one_hot(tags, self.num_tags, dtype="float32")  # (B, L, C)
         mask, places = self._by_place(potentials, mask, chosen)
 
         def split(place):

@@ -28,7 +28,7 @@ class RecurrentDecoder(Layer):
 
     Call arguments:
         inputs: `(B, T, E)`. Embedded target tokens.
-        memory: `(B, N, d)`. The vectors to attend to: encoded tokens, or a bridge's M.
+        memory: `(B, N, D)`. The vectors to attend to: encoded tokens, or a bridge's M.
         initial: list of pairs `(h, c)`, `(B, units)` each, one pair per LSTM.
         memory_mask: bool `(B, N)`. `False` at padding. All `True` by default.
         training: bool. Whether dropout is on.
@@ -144,15 +144,15 @@ class RecurrentDecoder(Layer):
             if kept and number < len(self.units) - 1:
                 x = x * ops.reshape(kept[number], (-1, cell.units))
             pairs.append(tuple(ops.reshape(part, (*hypotheses, cell.units)) for part in pair))
-        h = pairs[-1][0]  # (B, K, u)
-        context = ops.matmul(self._weights(h, prepared), prepared["values"])  # (B, K, d)
+        h = pairs[-1][0]  # (B, K, units[-1])
+        context = ops.matmul(self._weights(h, prepared), prepared["values"])  # (B, K, D)
         attentional = self.combine(ops.concatenate([context, h], axis=-1))
         if kept and len(kept) == len(self.units):
             attentional = attentional * kept[-1]
         return attentional, {"cells": pairs, "fed_back": attentional}
 
     def _weights(self, h, prepared):
-        """Return α `(B, K, N)` for the last LSTM's outputs `(B, K, u)`."""
+        """Return α `(B, K, N)` for the last LSTM's outputs `(B, K, units[-1])`."""
         scores = ops.matmul(h, ops.swapaxes(prepared["keys"], 1, 2))
         return masked_softmax(scores, prepared["mask"][:, None, :])
 
