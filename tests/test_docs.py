@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import typer
 
+import kzoo
 from kzoo.cli import app
 from kzoo.training.recipe import KEYS, read_recipe, recipe_file
 
@@ -187,3 +188,10 @@ def test_the_reference_has_the_options_choices_and_the_notebook_s_picture():
     assert all(f"`{name}`" in engine for name in ("auto", "keras", "ctranslate2"))
     text, pictures = pages._notebook(ROOT / "docs/first_translator.ipynb")
     assert pictures and all(f"]({name})" in text for name in pictures)
+
+
+@pytest.mark.parametrize(
+    ("file", "version"), [("CITATION.cff", r"^version: (.*)$"), ("docs/citing.md", r"version = \{(.*)\}")]
+)
+def test_the_citation_names_this_version(file, version):
+    assert re.findall(version, (ROOT / file).read_text("utf-8"), re.M) == [kzoo.__version__]
