@@ -6,21 +6,23 @@ import io
 import os
 import shutil
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated, BinaryIO, Literal
 
 import typer
 from typer.core import TyperCommand
 
 from kzoo.cli import options
 from kzoo.cli.console import chosen_search, open_translator, progress_bar, telling_when_stopped
-from kzoo.errors import UserError
+from kzoo.errors import UserError, printable
 from kzoo.files import check_writable, held, sha256, whole_file
 
 app = typer.Typer()
 # Lines to translate between writes: an eighth of all, within these bounds. Large blocks are faster.
 FEWEST, MOST = 4096, 65536
+Unknown = Literal["copy", "error", "translate"]
 
 
 class WithTexts(TyperCommand):
@@ -74,6 +76,9 @@ def translate(
     split: Annotated[
         bool, typer.Option("--split-sentences", help="Translate each sentence of a line by itself.")
     ] = False,
+    unknown: Annotated[
+        Unknown, typer.Option(help="What becomes of a sentence whose characters the model mostly lacks.")
+    ] = "copy",
     image: Annotated[
         list[Path] | None,
         typer.Option(help="A sentence's picture, for presets that read pictures; give one per sentence."),
@@ -93,6 +98,7 @@ def translate(
     from kzoo.decoding.search_settings import checked_n
     from kzoo.hub.integrity import METADATA_FILE
     from kzoo.presets.shelf import locate
+    from kzoo.text.reading import UnknownCharactersWarning
     from kzoo.text.texts import SplitTexts
 
     folder = locate(preset)
@@ -121,9 +127,9 @@ def translate(
     if prefix:
         rows["prefixes"] = prefix * len(sentences) if len(prefix) == 1 else prefix
     whole = SplitTexts(sentences, [languages] * len(sentences), split, translator.target_languages)
-    if not truncate:
-        _check_lengths(translator, languages, whole.sentences)
-    made_of = [search, n_best, truncate, split, source, target, translator.engine, prefix]
+    begun = whole.prefixes(rows.get("prefixes"))
+    notice = _checked(translator, languages, whole.sentences, begun, unknown, truncate)
+    made_of = [search, n_best, truncate, split, unknown, source, target, translator.engine, prefix]
     files = [*folder.glob(METADATA_FILE), *(image or ()), *([images] if images else ())] if output else []
     digest = hashlib.sha256(repr([[sha256(path) for path in files], *made_of]).encode())
     for sentence in sentences if output else ():  # not at once: it would be a copy of the text
@@ -138,7 +144,9 @@ def translate(
     growing = contextlib.nullcontext() if output is None else growing_file(output, digest.hexdigest())
     text_of = whole.text_of
     del whole  # as large as the text
-    with telling_when_stopped(where), growing as written:  # a stop while the file is packed, too
+    # A stop while the file is packed, too.
+    with telling_when_stopped(where), growing as written, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownCharactersWarning)  # they are in the notice
         done = 0 if written is None else _done(written, n_best)
         lines = max(FEWEST, min(MOST, len(sentences) // 8))
         count = int((text_of >= done).sum())
@@ -152,6 +160,7 @@ def translate(
                         truncate=truncate,
                         progress=advance,
                         split_sentences=split or None,
+                        unknown=unknown,
                         source_language=languages[0],
                         target_language=languages[1],
                         **{name: given[block] for name, given in rows.items()},
@@ -169,17 +178,33 @@ def translate(
                     written.write(content)
                     written.flush()
                 done += len(results)
+    if notice:
+        print(printable(notice), file=sys.stderr)
 
 
-def _check_lengths(translator, languages: tuple[str, str], sentences: list[str]):
-    """Raise `UserError` for a sentence that is too long, before the first block is translated."""
-    from kzoo.text.texts import tokenize_within
+def _checked(
+    translator,
+    languages: tuple[str, str],
+    sentences: list[str],
+    prefixes: list[str] | None,
+    unknown: str,
+    truncate: bool,
+) -> str:
+    """Return a line about unknown characters, or "".
 
-    tokenizer, _ = translator.tokenizers_of(*languages)
-    most = translator.max_length - 1
-    options = translator.tokenizer_options(languages[1])
+    Raises:
+        UserError: a sentence is too long, or mostly unknown, before the first block is translated.
+    """
+    from kzoo.text.reading import lacking_line
+    from kzoo.text.texts import check_lengths
+
+    lacking = []
     for start in range(0, len(sentences), MOST):  # not all at once, to save memory
-        tokenize_within(tokenizer, sentences[start : start + MOST], most, first=start + 1, **options)
+        some = slice(start, start + MOST)
+        readings = translator.read(sentences[some], languages, unknown, prefixes and prefixes[some])
+        check_lengths(sentences[some], readings, translator.max_length - 1, truncate, start + 1)
+        lacking += [reading for reading in readings if reading.lacking]
+    return lacking_line(lacking, len(sentences))
 
 
 @contextlib.contextmanager

@@ -1,5 +1,7 @@
 """What the translators of both engines do with texts: prepare token ids, search, join the translations."""
 
+import functools
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -8,13 +10,15 @@ import numpy as np
 from kzoo.decoding.search_settings import SearchSettings, check_whole_numbers, checked_n
 from kzoo.images import image_rows
 from kzoo.text.languages import TwoLanguages
+from kzoo.text.reading import Reading, UnknownCharactersWarning, lacking_line, read, restored
 from kzoo.text.texts import (
     Direction,
     Hypothesis,
     SplitTexts,
+    check_lengths,
+    check_tokenizer,
     checked_texts,
     tokenize_prefixes,
-    tokenize_within,
 )
 
 
@@ -23,15 +27,19 @@ class Prepared(NamedTuple):
 
     Attributes:
         split: the texts' sentences; it joins their translations.
-        tokens: each sentence's token ids, without start and end.
+        readings: each sentence as the model reads it.
         images: each sentence's image, `(N, *image_shape)`; `None` if the model reads text only.
         prefixes: the token ids that each sentence's translations begin with; `None` for none.
     """
 
     split: SplitTexts
-    tokens: list[list[int]]
+    readings: list[Reading]
     images: np.ndarray | None
     prefixes: list[list[int]] | None
+
+    def join(self, found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
+        """Return each text's hypotheses from those of its sentences."""
+        return self.split.join(restored(self.readings, found))
 
 
 class TextTranslator(TwoLanguages):
@@ -73,6 +81,7 @@ class TextTranslator(TwoLanguages):
         min_length: int | None = None,
         no_repeat_ngram: int | None = None,
         split_sentences: bool | None = None,
+        unknown: str = "copy",
     ) -> list[str]:
         """Translate sentences or, with `split_sentences`, texts of several sentences.
 
@@ -97,6 +106,8 @@ class TextTranslator(TwoLanguages):
             split_sentences: bool. Split each text into sentences, translate each, and join the translations;
                 `progress` then counts sentences. `False`: each text is one sentence. `None`: as `False`, with
                 a warning if a text has several sentences, because the model may skip some.
+            unknown: str. What becomes of a sentence whose letters and symbols the vocabulary mostly lacks: it
+                is copied (`"copy"`), an error (`"error"`), or translated nevertheless (`"translate"`).
 
         Returns:
             The translations, in the order of `texts`.
@@ -105,6 +116,9 @@ class TextTranslator(TwoLanguages):
             UserError: a sentence longer than the model's maximum; a language that the model lacks; images
                 that do not fit; a prefix that is too long or has an unknown character; an invalid search
                 argument; token scores that are not finite; what CTranslate2 cannot do.
+
+        Warns:
+            UnknownCharactersWarning: sentences have characters that the vocabulary lacks.
         """
         arguments = locals()
         del arguments["self"]
@@ -123,6 +137,7 @@ class TextTranslator(TwoLanguages):
         split_sentences: bool | None = None,
         source_language: str | None = None,
         target_language: str | None = None,
+        unknown: str = "copy",
         **search,
     ) -> list[list[Hypothesis]]:
         """Return the `n` best distinct translations of each text, best first, with their scores.
@@ -141,9 +156,14 @@ class TextTranslator(TwoLanguages):
         n = checked_n(n, search)
         check_whole_numbers(threads=threads)
         direction = self.direction(source_language, target_language)
-        prepared = self.prepared(texts, direction, search, truncate, images, prefixes, split_sentences)
+        given = images, prefixes, split_sentences, unknown
+        prepared = self.prepared(texts, direction, search, truncate, *given)
+        readings = prepared.readings
+        if line := lacking_line([reading for reading in readings if reading.lacking], len(readings)):
+            warnings.warn(line, UnknownCharactersWarning, stacklevel=2)
+        tokens = [reading.tokens for reading in readings]
         others = threads, prepared.images, prepared.prefixes, *direction
-        return prepared.split.join(self.n_best_of_tokens(prepared.tokens, n, search, progress, *others))
+        return prepared.join(self.n_best_of_tokens(tokens, n, search, progress, *others))
 
     def prepared(
         self,
@@ -154,22 +174,44 @@ class TextTranslator(TwoLanguages):
         images: np.ndarray | Sequence | None = None,
         prefixes: Iterable[str] | None = None,
         split_sentences: bool | None = None,
+        unknown: str = "copy",
     ) -> Prepared:
         """Return texts, their images and their prefixes as the search takes them.
 
         Arguments and errors are those of `translate`; `direction` is that of all texts.
         """
-        texts, options = checked_texts(texts), self.tokenizer_options(direction[1])
+        texts = checked_texts(texts)
         split = SplitTexts(texts, [direction] * len(texts), split_sentences, self.target_languages)
-        source_tokenizer, target_tokenizer = self.tokenizers_of(*direction)
-        most = self.max_length - 1
-        tokens = tokenize_within(source_tokenizer, split.sentences, most, truncate, **options)
+        begun = split.prefixes(prefixes)
+        readings, most = self.read(split.sentences, direction, unknown, begun), self.max_length - 1
+        check_lengths(split.sentences, readings, most, truncate)
+        readings = [reading._replace(tokens=reading.tokens[:most]) for reading in readings]
+        _, target_tokenizer = self.tokenizers_of(*direction)
         longest = min(search.max_length or self.max_length, self.max_length)
-        begun = tokenize_prefixes(target_tokenizer, split.prefixes(prefixes), longest - 1)
+        begun = tokenize_prefixes(target_tokenizer, begun, longest - 1)
         images = image_rows(images, len(texts), self.image_shape, self.extractor)
         if images is not None and split_sentences:
             images = images[split.text_of]
-        return Prepared(split, tokens, images, begun)
+        return Prepared(split, readings, images, begun)
+
+    def read(
+        self,
+        sentences: list[str],
+        direction: Direction,
+        unknown: str = "copy",
+        prefixes: list[str] | None = None,
+    ) -> list[Reading]:
+        """Return sentences of any length as the model reads them; `kzoo.text.reading` says what it changes.
+
+        Arguments are those of `translate`.
+
+        Raises:
+            UserError: the model has no tokenizer; a sentence is mostly unknown, and `unknown` is `"error"`.
+        """
+        tokenizer, _ = self.tokenizers_of(*direction)
+        check_tokenizer(tokenizer)
+        tokenize = functools.partial(tokenizer, **self.tokenizer_options(direction[1]))
+        return read(tokenize, sentences, *direction, unknown, prefixes, bool(self.target_languages))
 
     def check_search(self, search: SearchSettings):
         """Raise `UserError` if the engine does not support the search settings."""

@@ -11,7 +11,7 @@ import tensorflow_text
 from kzoo.errors import UserError
 from kzoo.text import CharacterTokenizer, MarianTokenizer, SubwordTokenizer
 from kzoo.text.pieces import SPACE
-from kzoo.text.preparation import NEVER_SEEN
+from kzoo.text.preparation import REMOVED
 from kzoo.text.vocabulary import SPECIAL, UNKNOWN
 
 # The characters that end a line for `str.splitlines`.
@@ -143,14 +143,14 @@ def graph_tokenizer(tokenizer) -> tf.Module:
 
 
 def lines(text):
-    """Return texts `(B,)` in valid UTF-8, prepared like `kzoo.text.preparation.prepare`.
-
-    Invisible characters that some scripts need stay in all of them.
-    """
+    """Return texts `(B,)` in valid UTF-8, prepared like `kzoo.text.preparation.prepare`."""
     # SentencePiece would read invalid bytes as pieces other than U+FFFD.
     text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
     without = tf.strings.regex_replace(text, f"^{LINE_ENDS}|{LINE_ENDS}$", "")
-    return tf.strings.regex_replace(tf.strings.regex_replace(without, LINE_ENDS, " "), f"[{NEVER_SEEN}]", "")
+    text = tf.strings.regex_replace(without, LINE_ENDS, " ")
+    for pattern, replacement in REMOVED:
+        text = tf.strings.regex_replace(text, pattern, replacement)
+    return text
 
 
 def table(keys: list[str], unknown: int) -> tf.lookup.StaticHashTable:

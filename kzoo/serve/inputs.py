@@ -13,6 +13,7 @@ from PIL import Image
 
 from kzoo.errors import UserError
 from kzoo.images import read_picture
+from kzoo.text.reading import Reading
 from kzoo.text.texts import Direction
 
 # Texts per call of the tokenizer; after each call, lengths are checked. Tokenizing the 256 longest texts
@@ -67,24 +68,26 @@ class Limits:
                 )
 
 
-def read_tokens(translator, texts: list[str], directions: list[Direction], most: int) -> list[list[int]]:
-    """Return the token ids of sentences, each of fewer than `most` tokens.
+def read_sentences(
+    translator, texts: list[str], directions: list[Direction], prefixes: list[str], most: int
+) -> list[Reading]:
+    """Return sentences as the model reads them, each of fewer than `most` tokens.
 
     Raises:
         UserError: names the first sentence that is too long for the model.
     """
-    tokens = []
-    for (direction, _), some in groupby(range(len(texts)), lambda i: (directions[i], i // TOGETHER)):
-        source, target = direction
-        tokenizer, _ = translator.tokenizers_of(source, target)
-        for sentence in tokenizer([texts[i] for i in some], **translator.tokenizer_options(target)):
-            tokens.append(sentence)
-            if len(sentence) >= most:
+    readings = []
+    for (direction, _), group in groupby(range(len(texts)), lambda i: (directions[i], i // TOGETHER)):
+        some = list(group)
+        begun = [prefixes[i] for i in some]
+        for reading in translator.read([texts[i] for i in some], direction, prefixes=begun):
+            readings.append(reading)
+            if len(reading.tokens) >= most:
                 raise UserError(
-                    f"sentence {len(tokens)} has {len(sentence):,} subwords, the model reads at most "
+                    f"sentence {len(readings)} has {len(reading.tokens):,} subwords, the model reads at most "
                     f"{most - 1}: split it"
                 )
-    return tokens
+    return readings
 
 
 def image_kind(shape: tuple[int, ...] | None) -> str | None:

@@ -3,6 +3,7 @@
 https://www.tensorflow.org/tfx/serving/api_rest
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -198,13 +199,17 @@ def _images(values: list, tensor: Tensor) -> list:
     return [features(value, tensor.shape[1:], number) for number, value in enumerate(values, 1)]
 
 
-def answer(request: PredictRequest, outputs: dict[str, list]) -> bytes:
-    """Return outputs as JSON, by row or by column like the request; a single output has no name."""
+def answer(request: PredictRequest, outputs: dict[str, list], lacking: Sequence[str] = ()) -> bytes:
+    """Return outputs as JSON, by row or by column like the request; a single output has no name.
+
+    If the vocabulary lacks characters, `"unknown_characters"` has `lacking`, those of each text.
+    """
+    notes = {"unknown_characters": lacking} if any(lacking) else {}  # not in TensorFlow Serving
     single = next(iter(outputs.values())) if len(outputs) == 1 else None
     if not request.by_row:
-        return msgspec.json.encode({"outputs": outputs if single is None else single})
+        return msgspec.json.encode({"outputs": outputs if single is None else single, **notes})
     rows = [dict(zip(outputs, row, strict=True)) for row in zip(*outputs.values(), strict=True)]
-    return msgspec.json.encode({"predictions": rows if single is None else single})
+    return msgspec.json.encode({"predictions": rows if single is None else single, **notes})
 
 
 def model_routes(served: Served) -> list[Route]:
@@ -214,8 +219,8 @@ def model_routes(served: Served) -> list[Route]:
     async def predict(request: Request) -> Response:
         body = await request.body()
         asked = await served.beside(reader.read, body, size=len(body))
-        outputs = await (embed if asked.signature == "embed" else translate)(served, asked)
-        return Response(answer(asked, outputs), media_type="application/json")
+        found = await (embed if asked.signature == "embed" else translate)(served, asked)
+        return Response(answer(asked, *found), media_type="application/json")
 
     async def state(_) -> Response:
         return JSONResponse(msgspec.to_builtins(status(served)))
@@ -238,8 +243,8 @@ def model_routes(served: Served) -> list[Route]:
     return [*routes, Route("/v1/{path:path}", missing, methods=["GET", "POST"], include_in_schema=False)]
 
 
-async def translate(served: Served, asked: PredictRequest) -> dict[str, list]:
-    """Return a signature's outputs: each text's best translation, or all translations of the beam.
+async def translate(served: Served, asked: PredictRequest) -> tuple[dict[str, list], list[str]]:
+    """Return a signature's outputs, each text's best translation or all of the beam; and `Prepared.lacking`.
 
     For signatures in `MARKED`, also whether each text's best translation is doubtful.
 
@@ -261,11 +266,14 @@ async def translate(served: Served, asked: PredictRequest) -> dict[str, list]:
         outputs = {key: [row[0] for row in rows] for key, rows in outputs.items()}
     if asked.signature in MARKED:
         outputs["doubtful"] = served.doubtful(prepared, found)  # not in TensorFlow Serving
-    return outputs
+    return outputs, prepared.lacking
 
 
-async def embed(served: Served, asked: PredictRequest) -> dict[str, list]:
-    """Return the embedding of each text; the errors are those of `translate`, and `split_sentences`."""
+async def embed(served: Served, asked: PredictRequest) -> tuple[dict[str, list]]:
+    """Return a tuple of one: the outputs, which are the embedding of each text.
+
+    The errors are those of `translate`, and `split_sentences`.
+    """
     if asked.split_sentences:
         raise UserError("embed embeds whole texts: remove split_sentences")
     texts, languages = asked.columns["text"], asked.columns["language"]
@@ -278,7 +286,7 @@ async def embed(served: Served, asked: PredictRequest) -> dict[str, list]:
                 _embeddings, served.translator, texts[some], languages[some], rows=0
             )
     served.metrics.sentences.inc(len(texts))
-    return {"embedding": vectors}
+    return ({"embedding": vectors},)
 
 
 def _embeddings(translator, texts: list[str], languages: list[str]) -> list:

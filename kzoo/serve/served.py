@@ -17,10 +17,11 @@ from kzoo.files import read_object
 from kzoo.hub.integrity import METADATA_FILE, own_search
 from kzoo.presets.shelf import direction_key
 from kzoo.serve.batching import Batcher
-from kzoo.serve.inputs import Limits, decoded_images, read_tokens
+from kzoo.serve.inputs import Limits, decoded_images, read_sentences
 from kzoo.serve.metrics import Metrics
 from kzoo.serve.searches import EngineSearch, KerasSearch
 from kzoo.serve.startup import check_model_name
+from kzoo.text.reading import Reading, restored
 from kzoo.text.texts import Direction, Hypothesis, SplitTexts, tokenize_prefixes
 
 if TYPE_CHECKING:  # Keras is not imported for CTranslate2
@@ -40,15 +41,25 @@ class Prepared:
 
     Args:
         split: their sentences.
+        readings: each sentence as the model reads it.
         rows: each sentence's key and row, as in `KerasSearch`.
         directions: the direction of each text.
         images: each text's image, as the model reads it.
     """
 
     split: SplitTexts
+    readings: list[Reading]
     rows: list[tuple[tuple, tuple]]
     directions: list[Direction]
     images: list[np.ndarray | None]
+
+    @property
+    def lacking(self) -> list[str]:
+        """Each text's characters that the vocabulary lacks."""
+        found = [""] * len(self.directions)
+        for number, reading in zip(self.split.text_of, self.readings, strict=True):
+            found[number] += "".join(c for c in reading.lacking if c not in found[number])
+        return found
 
 
 class Served:
@@ -160,14 +171,15 @@ class Served:
             self.limits.check_count(len(split.sentences))
             decoded = decoded_images(images, len(texts), self.translator.image_shape)
             of_sentences = [directions[number] for number in split.text_of]
-            tokens = read_tokens(self.translator, split.sentences, of_sentences, self.max_length)
-            rows = []
-            columns = zip(split.text_of, of_sentences, tokens, split.prefixes(begun), strict=True)
-            for number, direction, sentence, text in columns:
+            prefixed = split.prefixes(begun)
+            given = self.translator, split.sentences, of_sentences, prefixed, self.max_length
+            readings, rows = read_sentences(*given), []
+            columns = zip(split.text_of, of_sentences, readings, prefixed, strict=True)
+            for number, direction, reading, text in columns:
                 prefix = self._prefix(text, direction)
-                key = direction, self._engine.length(len(sentence)), bool(prefix)
-                rows.append((key, (sentence, decoded[number], prefix)))
-            return Prepared(split, rows, directions, decoded)
+                key = direction, self._engine.length(len(reading.tokens)), bool(prefix)
+                rows.append((key, (reading.tokens, decoded[number], prefix)))
+            return Prepared(split, readings, rows, directions, decoded)
 
         size = sum(map(len, [*texts, *begun])) if images is None else sys.maxsize
         with self.batcher.room(len(texts)):
@@ -184,7 +196,7 @@ class Served:
             raise UserError(f"1 to {self.settings.beam_size} best translations are available, not {n}")
         found = await self.batcher.submit(prepared.rows)
         self.metrics.sentences.inc(len(prepared.rows))
-        return [hypotheses[:n] for hypotheses in found]
+        return [hypotheses[:n] for hypotheses in restored(prepared.readings, found)]
 
     def low_score(self, direction: Direction) -> float | None:
         """Return the score below which a direction's translations are doubtful; `None` if it is unknown."""

@@ -68,6 +68,11 @@ def lower_case(text: str, code: str | None) -> str:
     return text.lower()
 
 
+def upper_case(text: str, code: str | None) -> str:
+    """Return a text in a language's capitals."""
+    return (text.replace("i", "İ") if has_two_kinds_of_i(code) else text).upper()
+
+
 def main_code(code: str | None) -> str:
     """Return a code without region and script, of two letters if known: `fr` for `fr-CA` and `fra`."""
     main = re.split("[-_]", (code or "").lower())[0]

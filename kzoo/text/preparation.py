@@ -1,10 +1,14 @@
 """The one place that prepares text: for training, both engines, the command line, the server and scoring.
 
 `prepare`, which every tokenizer applies first, makes one line of a text and removes what no reader sees. In a
-SavedModel, `kzoo.export.graph_inputs` does the same, except for the characters that only some scripts need.
+SavedModel, `kzoo.export.graph_inputs` does the same.
 """
 
 import re
+import unicodedata
+from collections.abc import Callable, Sequence
+
+from kzoo.text.vocabulary import UNKNOWN
 
 # Sources: Unicode's Default_Ignorable_Code_Point, without letters (Hangul's fillers) and Mongolian's
 # selectors; UAX #31 for joiners; Line_Break=Complex_Context for spaces without width; UTS #51 for emoji. Not
@@ -28,13 +32,24 @@ PERHAPS = re.compile(
     "[\u00ad\u034f\u061c\u17b4\u17b5\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff0-\ufff8"
     "\U0001bca0-\U000e0fff]"
 )
-INVISIBLE = re.compile(
-    f"[{NEVER_SEEN}]"
-    f"|(?<![{JOINING}{EMOJI}])(?<![{EMOJI}]\ufe0f)[\u200c\u200d]"
-    f"|(?<![{SPACELESS}])\u200b"
-    f"|(?<![{EMOJI}])\ufe0f(?!\u20e3)"
-    "|(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0020-\U000e007f]"  # the letters of a flag
+# What to remove, in this order, as patterns that both Python and TensorFlow's graph (RE2) read.
+REMOVED = (
+    (f"[{NEVER_SEEN}]", ""),
+    (f"(^|[^{EMOJI}#*0-9])\ufe0f+", r"\1"),
+    (f"(^|[^{JOINING}{EMOJI}\ufe0f])[\u200c\u200d]+", r"\1"),
+    (f"(^|[^{SPACELESS}])\u200b+", r"\1"),
+    ("(^|[^\U0001f3f4\U000e0020-\U000e007f])[\U000e0020-\U000e007f]+", r"\1"),  # the letters of a flag
 )
+
+# Radicals that look like a character: Unicode's EquivalentUnifiedIdeograph.txt for the block CJK Radicals
+# Supplement. Those of the block Kangxi Radicals have the compatibility forms that NFKC knows.
+RADICALS = str.maketrans(
+    "⺁⺂⺃⺄⺅⺆⺇⺈⺉⺊⺋⺌⺍⺎⺏⺐⺑⺒⺓⺔⺕⺖⺗⺘⺙⺛⺜⺝⺞⺠⺡⺢⺣⺤⺥⺦⺧⺨⺩⺪⺫⺬⺭⺮⺯⺰⺱⺲⺳⺴⺵⺶⺷⺸⺹⺺"
+    "⺻⺼⺽⺾⺿⻀⻁⻂⻃⻄⻅⻆⻇⻈⻉⻊⻋⻌⻍⻎⻏⻐⻑⻒⻓⻔⻕⻖⻗⻘⻙⻚⻛⻜⻝⻞⻟⻠⻡⻢⻣⻤⻥⻦⻧⻨⻩⻪⻫⻬⻭⻮⻯⻰⻱⻲",
+    "厂乛乚乙亻冂𠘨刀刂卜㔾小小兀尣尢𡯂巳幺彑彐忄心扌攵旡日月歺民氵氺灬爫爫丬牛犭王𤴔目示礻𥫗糹纟罓罒㓁冗𦉫羊𦍌𦍋耂肀"
+    "聿肉𦥑艹艹艹虎衤覀西见角𧢲讠贝𧾷车辶辶辶邑钅長镸长门𨸏阝雨青韦页风飞食𩙿飠饣𩠐马骨鬼鱼鸟卤麦黄黾斉齐歯齿竜龙龜亀",
+)
+FULL_WIDTH = {code: code + 0xFEE0 for code in range(ord("!"), ord("~") + 1)}
 
 
 def prepare(text: str) -> str:
@@ -51,4 +66,43 @@ def prepare(text: str) -> str:
     'A playhouse in the garden.'
     """
     text = " ".join(filter(None, text.splitlines()))
-    return text if text.isascii() or not PERHAPS.search(text) else INVISIBLE.sub("", text)
+    if not text.isascii() and PERHAPS.search(text):
+        for pattern, replacement in REMOVED:
+            text = re.sub(pattern, replacement, text)
+    return text
+
+
+def known_forms(tokenize: Callable[[list[str]], Sequence[Sequence[int]]], text: str) -> tuple[str, str]:
+    """Return a text in characters that a vocabulary knows, as far as possible, and those that it lacks.
+
+    A character that the vocabulary lacks is replaced by the first of these forms that it knows: an accent
+    joined to its letter (NFC); the character that a radical looks like; the compatibility form (NFKC), as for
+    `３`, `…` and `㎏`; the full-width form; nothing, if no reader sees it.
+
+    Args:
+        tokenize: the tokenizer.
+        text: a text.
+
+    Example:
+
+    >>> known_forms(CharacterTokenizer(["人", "3"]), "⼈３x")
+    ('人3x', 'x')
+    """
+    known = {}
+
+    def knows(form: str) -> bool:
+        if form not in known:
+            known[form] = UNKNOWN not in tokenize([form])[0]
+        return known[form]
+
+    text = unicodedata.normalize("NFC", prepare(text))
+    forms = {character: character for character in text}
+    for character in forms:
+        if not knows(character):
+            plain = unicodedata.normalize("NFKC", character)
+            candidates = [character.translate(RADICALS), plain, character.translate(FULL_WIDTH)]
+            if unicodedata.category(character) in ("Cc", "Cf") or "\ufe00" <= character <= "\ufe0f":
+                candidates.append("")
+            forms[character] = next(filter(knows, candidates), character)
+    written = "".join(map(forms.__getitem__, text))
+    return written, "".join(character for character in forms if not knows(forms[character]))

@@ -14,6 +14,7 @@ import numpy as np
 from kzoo.errors import UserError
 from kzoo.text.languages import CHINESE, is_chinese_or_japanese, main_code, matching_code, not_known
 from kzoo.text.preparation import prepare
+from kzoo.text.reading import Reading
 from kzoo.text.vocabulary import END, UNKNOWN
 
 if TYPE_CHECKING:  # importing it takes seconds
@@ -44,31 +45,45 @@ def tokenize_within(
     texts: Iterable[str],
     limit: int,
     truncate: bool = False,
-    first: int = 1,
     **options,
 ) -> list[list[int]]:
     """Return the token ids of sentences, or of one sentence, each of at most `limit` tokens.
 
-    `first` is the number of the first sentence, for errors; `options` are the tokenizer's.
+    `options` are the tokenizer's.
 
     Raises:
         UserError: a longer sentence, unless `truncate` is true, which cuts it; an input that is not text; a
             model without a tokenizer.
     """
+    check_tokenizer(tokenizer)
+    texts = checked_texts(texts)
+    tokens = tokenizer(texts, **options) if texts else []
+    check_lengths(texts, list(map(Reading, tokens)), limit, truncate)
+    return [sentence[:limit] for sentence in tokens]
+
+
+def check_tokenizer(tokenizer: "Tokenizer | None"):
+    """Raise `UserError` for a model without a tokenizer."""
     if tokenizer is None:
         raise UserError(
             "this model has no tokenizers: build it with them, as in pope_tiny(tokenizer) or "
             "attention_bridge_m2m(tokenizers)"
         )
-    texts = checked_texts(texts)
-    tokens = tokenizer(texts, **options) if texts else []
-    for number, sentence in enumerate(tokens):
-        if len(sentence) > limit and not truncate:
+
+
+def check_lengths(
+    sentences: Sequence[str], readings: Sequence[Reading], limit: int, truncate: bool = False, first: int = 1
+):
+    """Raise `UserError` for a sentence of more than `limit` tokens, unless `truncate` is true.
+
+    `first` is the number of the first sentence.
+    """
+    for number, (sentence, reading) in enumerate(zip(sentences, readings, strict=True), first):
+        if len(reading.tokens) > limit and not truncate:
             raise UserError(
-                f"sentence {first + number} has {len(sentence)} subwords, the model reads at most {limit}: "
-                f"split it, or cut it with truncate=True or --truncate ({texts[number][:40]!r}…)"
+                f"sentence {number} has {len(reading.tokens)} subwords, the model reads at most {limit}: "
+                f"split it, or cut it with truncate=True or --truncate ({sentence[:40]!r}…)"
             )
-    return [sentence[:limit] for sentence in tokens]
 
 
 def tokenize_prefixes(
@@ -301,8 +316,8 @@ def split_sentences(text: str, language: str | None = None) -> list[str]:
 
 def character_tokens(ids: dict[str, int], texts: Iterable[str]) -> list[list[int]]:
     """Return the ids of each text's characters; none for a text of spaces."""
-    lines = (prepare(text) if text.strip() else "" for text in texts)
-    return [[ids.get(character, UNKNOWN) for character in line] for line in lines]
+    lines = map(prepare, texts)
+    return [[ids.get(character, UNKNOWN) for character in line] if line.strip() else [] for line in lines]
 
 
 def segments_to_tags(segments: Iterable[Segment]) -> tuple[str, list[str]]:

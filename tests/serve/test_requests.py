@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import pytest
 from message_of import message_of
 
-from kzoo.serve.inputs import Limits, read_tokens
+from kzoo.serve.inputs import Limits, read_sentences
 from kzoo.serve.rest import STRINGS, RequestReader, Signature, Tensor, answer
+from kzoo.text.reading import Reading
 
 OUTPUTS = {"translation": STRINGS, "score": Tensor("DT_FLOAT", (-1,))}
 ONE = {"serving_default": Signature({"text": STRINGS}, OUTPUTS)}
@@ -111,6 +112,8 @@ def test_answers_are_as_the_request_was_written():
     vectors = {"embedding": [[1.0, 2.0]]}
     assert answered({"instances": ["a"]}, vectors) == {"predictions": [[1.0, 2.0]]}
     assert answered({"inputs": ["a"]}, vectors) == {"outputs": [[1.0, 2.0]]}
+    noted = json.loads(answer(read({"instances": ["a", "b"]}), outputs, ["", "好"]))
+    assert noted == {"predictions": rows, "unknown_characters": ["", "好"]}
 
 
 def test_tokenizing_stops_soon_after_the_first_sentence_that_is_too_long():
@@ -121,13 +124,15 @@ def test_tokenizing_stops_soon_after_the_first_sentence_that_is_too_long():
         return [text.split() for text in texts]
 
     known = {"en": tokenizer, "de": lambda texts: [text.split() * 2 for text in texts]}
-    model = SimpleNamespace(
-        tokenizers_of=lambda source, target: (known[source], None), tokenizer_options=lambda target: {}
-    )
+
+    def read(texts, direction, prefixes):
+        return [Reading(tokens) for tokens in known[direction[0]](texts)]
+
+    model = SimpleNamespace(read=read)
     directions = [("en", "de"), ("de", "en"), ("de", "fr"), ("en", "de")] * 10
-    tokens = read_tokens(model, ["a", "b c"] * 20, directions, 16)
-    assert [len(sentence) for sentence in tokens] == [1, 4, 2, 2] * 10
+    readings = read_sentences(model, ["a", "b c"] * 20, directions, [""] * 40, 16)
+    assert [len(reading.tokens) for reading in readings] == [1, 4, 2, 2] * 10
     tokenized.clear()
     texts, directions = ["a"] * 11 + ["a " * 16] * 200, [("en", "de")] * 211
-    assert "sentence 12 has 16" in message_of(read_tokens, model, texts, directions, 16)
+    assert "sentence 12 has 16" in message_of(read_sentences, model, texts, directions, [""] * 211, 16)
     assert len(tokenized) < 50

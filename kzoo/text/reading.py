@@ -1,0 +1,209 @@
+"""How translators read sentences: in which case, and what becomes of characters that the vocabulary lacks.
+
+Both engines, the command line and the server read with `read`. Exports cannot: a SavedModel or CTranslate2's
+files take a text's case as it is, and translate what they cannot spell.
+"""
+
+import dataclasses
+import functools
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from kzoo.errors import UserError
+from kzoo.text.languages import lower_case, main_code, upper_case
+from kzoo.text.preparation import known_forms
+from kzoo.text.vocabulary import SHOWN, UNKNOWN
+
+CODE = re.compile(r"(\s*>>.*?<<)?")  # a target language, at the beginning of a text
+WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+BEFORE_FIRST = re.compile(r"(^|[.!?…]\s)[^\w]*$")  # the end of what precedes a sentence's first word
+TITLE = 3  # the fewest words with a capital that make a title
+SHORT = 3  # letters of the words that a title may have in lower case, as in "of" and "the"
+CAPITAL_NOUNS = {"de", "lb", "nds"}  # languages in which a capital may be a noun's
+CHOICES = ("copy", "error", "translate")
+
+Tokenize = Callable[[list[str]], Sequence[Sequence[int]]]
+
+
+class UnknownCharactersWarning(UserWarning):
+    """Sentences have characters that the vocabulary lacks."""
+
+
+class Reading(NamedTuple):
+    """A sentence as the model reads it.
+
+    Attributes:
+        tokens: its token ids; none if it is copied.
+        lacking: its characters that the vocabulary lacks.
+        restore: gives the model's translation the sentence's case, or returns the sentence if it is copied;
+            `None`: the translation stays as it is.
+    """
+
+    tokens: list[int]
+    lacking: str = ""
+    restore: Callable[[str], str] | None = None
+
+
+def read(
+    tokenize: Tokenize,
+    sentences: Sequence[str],
+    source: str | None = None,
+    target: str | None = None,
+    unknown: str = "copy",
+    prefixes: Sequence[str] | None = None,
+    codes: bool = False,
+) -> list[Reading]:
+    """Read sentences for translation.
+
+    - A sentence in capitals or in title case is read in the case that the vocabulary spells in the fewest
+      pieces, and its translation gets the sentence's case. A single word in capitals is read likewise if it
+      would be spelled letter by letter; its case is not given back.
+    - Characters that the vocabulary lacks are read as `known_forms` writes them.
+    - A sentence whose letters and symbols are mostly unknown even then is copied.
+
+    A sentence with a prefix is translated in its own case, and never copied.
+
+    Args:
+        tokenize: the source tokenizer, with its options.
+        sentences: the sentences.
+        source, target: codes of the languages, whose letters may have case of their own.
+        unknown: str. What becomes of a sentence that is mostly unknown: `"copy"`, `"error"` or `"translate"`.
+        prefixes: the beginning of each translation; `""` for none.
+        codes: bool. Whether a sentence may begin with its target language, such as `>>fra<<`.
+
+    Raises:
+        UserError: another value of `unknown`; with `"error"`, a sentence that is mostly unknown.
+    """
+    if unknown not in CHOICES:
+        raise UserError(f"unknown must be one of {', '.join(CHOICES)}, not {unknown!r}")
+    free = [not begun for begun in prefixes] if prefixes else [True] * len(sentences)
+    texts, restores = [], []
+    for sentence, may_change in zip(sentences, free, strict=True):
+        code = CODE.match(sentence)[0] if codes else ""
+        text, restore = sentence[len(code) :], None
+        if may_change:
+            text, restore = _in_usual_case(tokenize, text, source, target)
+        texts.append(code + text)
+        restores.append(restore)
+    readings = []
+    rows = tokenize(texts) if texts else []
+    for number, (tokens, restore) in enumerate(zip(rows, restores, strict=True)):
+        lacking = ""
+        if UNKNOWN in tokens:
+            text, lacking = known_forms(tokenize, texts[number])
+            (tokens,) = tokenize([text])
+            if free[number] and unknown != "translate" and _mostly(lacking, text):
+                code = CODE.match(text)[0] if codes else ""
+                copy = sentences[number][len(code) :]
+                if unknown == "error":
+                    raise UserError(f"the vocabulary lacks most characters of {copy!r:.80}")
+                tokens, restore = [], functools.partial(_same, copy)
+        readings.append(Reading(tokens, lacking, restore))
+    return readings
+
+
+def restored(readings: Sequence[Reading], found: list[list]) -> list[list]:
+    """Return each sentence's hypotheses as `Reading.restore` makes them, each text once."""
+    return [
+        hypotheses if reading.restore is None else _restored(reading.restore, hypotheses)
+        for reading, hypotheses in zip(readings, found, strict=True)
+    ]
+
+
+def lacking_line(lacking: Sequence[Reading], sentences: int) -> str:
+    """Return a line about sentences with characters that the vocabulary lacks; "" without one.
+
+    Args:
+        lacking: these sentences.
+        sentences: number of all sentences.
+    """
+    if not lacking:
+        return ""
+    characters = list(dict.fromkeys("".join(reading.lacking for reading in lacking)))
+    shown = " ".join(map(repr, characters[:SHOWN])) + (" …" if len(characters) > SHOWN else "")
+    copied = sum(not reading.tokens for reading in lacking)
+    return (
+        f"{len(lacking):,} of {sentences:,} sentences with characters that the vocabulary lacks ({shown})"
+        + (f"; {copied:,} of them mostly, and copied" if copied else "")
+    )
+
+
+def _restored(restore: Callable[[str], str], hypotheses: list) -> list:
+    best = {}
+    for hypothesis in hypotheses:
+        text = restore(hypothesis.text)
+        best.setdefault(text, dataclasses.replace(hypothesis, text=text))
+    return list(best.values())
+
+
+def _same(sentence: str, _translation: str) -> str:
+    return sentence
+
+
+def _mostly(lacking: str, text: str) -> bool:
+    """Return whether most letters, marks and symbols of a text are lacking; of others if it has none."""
+    written = [character for character in text if unicodedata.category(character)[0] in "LMS"] or text
+    return 2 * sum(character in lacking for character in written) > len(written)
+
+
+def _in_usual_case(
+    tokenize: Tokenize, text: str, source: str | None, target: str | None
+) -> tuple[str, Callable[[str], str] | None]:
+    """Return a text in the case that the vocabulary knows best, and what gives a translation its own."""
+    if text.islower():
+        return text, None
+    words = list(WORD.finditer(text))
+    if text.isupper():
+        restore = functools.partial(upper_case, code=target)
+    elif _is_title([word[0] for word in words]):
+        restore = functools.partial(title_case, code=target)
+    else:
+        restore, words = None, [word for word in words if len(word[0]) > 1 and word[0].isupper()]
+    if not words:
+        return text, None
+    forms = [_forms(word, text, source) for word in words]
+    costs = iter(
+        [(row.count(UNKNOWN), len(row)) for row in tokenize([form for row in forms for form in row])]
+    )
+    changed, gain, place = [], 0, 0
+    for word, row in zip(words, forms, strict=True):
+        priced = [(next(costs), form) for form in row]
+        own, (best, form) = priced[-1][0], min(priced, key=lambda pair: pair[0])
+        if restore is None and best[0] >= own[0] and 2 * best[1] > own[1]:
+            form = word[0]
+        gain += (own > best) - (own < best)
+        changed += [text[place : word.start()], form]
+        place = word.end()
+    usual = "".join([*changed, text[place:]])
+    # The training text taught capitals if nothing is gained.
+    return (text, None) if usual == text or (text.isupper() and not gain) else (usual, restore)
+
+
+def _is_title(words: list[str]) -> bool:
+    """Return whether all words but short ones begin with a capital, and most of all do."""
+    capital = sum(not word[0].islower() and word[0].lower() != word[0] for word in words)
+    long = all(word[0].lower() != word[0] for word in words if len(word) > SHORT)
+    return capital >= TITLE and 2 * capital > len(words) and long
+
+
+def _forms(word: re.Match, text: str, language: str | None) -> list[str]:
+    """Return the forms of a word that it may be read in, the preferred first and its own last."""
+    own = word[0]
+    lower = lower_case(own, language)
+    capital = upper_case(own[0], language) + lower[1:]
+    if main_code(language) == "en" and re.match("I(['’]|$)", own):
+        forms = [capital]
+    elif BEFORE_FIRST.search(text[: word.start()]) or (
+        not own.isupper() and main_code(language) in CAPITAL_NOUNS
+    ):
+        forms = [capital, lower]
+    else:
+        forms = [lower, capital]
+    return [*forms, own]
+
+
+def title_case(text: str, code: str | None) -> str:
+    """Return a text with a capital at the beginning of each word."""
+    return WORD.sub(lambda word: upper_case(word[0][0], code) + word[0][1:], text)
