@@ -15,6 +15,7 @@ from kzoo.cli import translation
 from kzoo.decoding import TextTranslator
 from kzoo.errors import UserError
 from kzoo.models import Hypothesis
+from kzoo.text.vocabulary import UNKNOWN
 
 LINES = [f"line {number}" for number in range(10)]
 
@@ -191,3 +192,16 @@ def test_files_are_one_table_or_a_text_and_its_references(command, upper, monkey
         CliRunner().invoke(cli.app, [*command, "--files", *files, "--truncate"])
         assert told.pop() == [Path(file) for file in files]
     assert CliRunner().invoke(cli.app, [*command, "--files", "--truncate"]).exit_code == 2
+
+
+def test_unknown_characters_are_counted_once_for_all_lines(upper, monkeypatch):
+    def tokenizer(texts):
+        return [[UNKNOWN if word.strip("♪") != word else 9 for word in text.split()] for text in texts]
+
+    monkeypatch.setattr(Upper, "source_tokenizer", staticmethod(tokenizer))
+    Path("in.txt").write_text("".join(f"{line}\n" for line in [*LINES[:8], "♪", "a ♪ dog"]), "utf-8")
+    done = kzoo("--output", "out.txt")
+    assert done.output.count("2 of 10 sentences") == done.output.count("'♪'") == 1
+    assert len(Path("out.txt").read_text("utf-8").splitlines()) == 10
+    refused = kzoo("--unknown", "error")
+    assert isinstance(refused.exception, UserError) and "'♪'" in str(refused.exception)

@@ -21,7 +21,7 @@ class Subwords:
 
     def __call__(self, texts: list[str]) -> list[list[int]]:
         # One by one: for a list, SentencePiece starts threads, which takes longer than a sentence.
-        return [self._processor.encode(prepare(text)) for text in texts]
+        return [self._processor.encode(prepare(text, self._processor.normalize)) for text in texts]
 
     def detokenize(self, rows: list[list[int]]) -> list[str]:
         return [self._processor.decode(row) for row in rows]
@@ -67,7 +67,10 @@ class MarianPieces:
         if not self.ids.keys() >= set(codes):
             known = ", ".join(self.languages) or "no languages"
             raise UserError(f"this vocabulary knows {known}, not {language!r}")
-        return [self._tokens(self.normalize(prepare(text)), codes) for text in checked_texts(inputs)]
+        return [
+            self._tokens(self.normalize(prepare(text, self._processor.normalize)), codes)
+            for text in checked_texts(inputs)
+        ]
 
     __call__ = tokenize
 

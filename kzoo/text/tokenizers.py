@@ -14,7 +14,7 @@ from keras_hub.tokenizers import SentencePieceTokenizer, Tokenizer
 
 from kzoo.errors import JOINERS, UserError
 from kzoo.text.pieces import MODEL_FILE, PIECES_FILE, MarianPieces
-from kzoo.text.preparation import prepare
+from kzoo.text.preparation import NUMBER, prepare
 from kzoo.text.vocabulary import END, PAD, START, UNKNOWN
 
 NO_VOCABULARY = (
@@ -78,7 +78,8 @@ class SubwordTokenizer(SentencePieceTokenizer):
         if self.proto is None:
             raise UserError(NO_VOCABULARY)
         # keras-hub also accepts tensors and bytes.
-        lines = keras.tree.map_structure(lambda x: prepare(x) if isinstance(x, str) else x, inputs)
+        normalize = self._sentence_piece_spm.normalize
+        lines = keras.tree.map_structure(lambda x: prepare(x, normalize) if isinstance(x, str) else x, inputs)
         return super().tokenize(lines)
 
     def save_assets(self, dir_path):
@@ -97,7 +98,8 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
     Sentences are normalized by Unicode's NFKC, here and in the tokenizer: a letter and its accent become one
     character, and every kind of space becomes a plain one. If NFKC would replace other characters in over 1 %
     of the sentences, the text is not normalized, because translations need these characters: full-width
-    punctuation in Chinese, a vowel in Thai, joiners in Persian, "…". "▁" (U+2581), SentencePiece's mark for a
+    punctuation in Chinese, a vowel in Thai, joiners in Persian, "…". Numbers such as ½ and ² are never
+    normalized: each that occurs is a subword. "▁" (U+2581), SentencePiece's mark for a
     space, becomes a space.
 
     Args:
@@ -122,6 +124,8 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
         raise UserError(f"sentence {number} has a NUL character, which SentencePiece cannot learn: remove it")
     longest = max(len(sentence.encode("utf-8", "replace")) for sentence in sentences)
     as_it_is = _replaced_by_nfkc(sentences) > len(sentences) * STRAY
+    # SentencePiece does not normalize symbols of its user.
+    numbers = [] if as_it_is else sorted({number for one in sentences for number in NUMBER.findall(one)})
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -133,6 +137,7 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
             max_sentence_length=max(longest, 4192),  # the default leaves out those over 4,192 bytes
             normalization_rule_name="identity" if as_it_is else "nmt_nfkc",
             pad_id=PAD,
+            user_defined_symbols=numbers,
             unk_id=UNKNOWN,
             bos_id=START,
             eos_id=END,

@@ -105,6 +105,20 @@ def test_limits_and_refusals_are_the_same():
         assert message in answer.json()["error"]
 
 
+def test_unknown_characters_are_in_the_answer():
+    rows, columns, usual = asked(
+        predict(instances=["你好", "A dog ♪ runs. 好", "DOGS RUN."]),
+        predict(inputs=["你好"], signature_name="n_best"),
+        predict(instances=["A dog runs."]),
+    )
+    assert rows.json()["unknown_characters"] == ["你好", "♪好", ""]
+    best = [row["translation"] for row in rows.json()["predictions"]]
+    assert best[0] == "你好" and best[2].isupper()
+    assert columns.json()["outputs"]["translation"] == [["你好", "", ""]]
+    assert columns.json()["unknown_characters"] == ["你好"]
+    assert "unknown_characters" not in usual.json()
+
+
 def test_texts_of_several_sentences():
     text = "A dog runs. Two dogs run."
     answer, page = asked(
