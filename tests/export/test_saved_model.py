@@ -29,6 +29,7 @@ from kzoo.text import (
     SubwordTokenizer,
     train_subwords,
 )
+from kzoo.text.reading import Reading
 from kzoo.text.vocabulary import SPECIAL
 
 if keras.backend.backend() != "tensorflow":
@@ -114,6 +115,16 @@ def one_row_count(monkeypatch):
     monkeypatch.setattr(graph_search, "ROWS", (4,))
 
 
+@pytest.fixture(autouse=True)
+def only_tokenized(monkeypatch):
+    """Exports do nothing else of what translators do with a text."""
+
+    def read(self, sentences, direction, *_):
+        return [Reading(tokens) for tokens in self.tokenizers_of(*direction)[0](sentences)]
+
+    monkeypatch.setattr(Translator, "read", read)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def client():
     """The other program: one for all tests, since it imports TensorFlow for ten seconds, beside the first."""
@@ -170,9 +181,9 @@ def test_pieces_of_bytes_become_text():
 
 def test_texts_of_spaces_have_no_characters():
     tokenizer = CharacterTokenizer(list("人 "))
-    texts = ["", " ", " \u3000\u00a0\x1f\n", " 人 "]
+    texts = ["", " ", " \u3000\u00a0\x1f\n", " 人 ", " \u200b", "\u2800"]
     found = tokenizer(texts)
-    assert [len(tokens) for tokens in found] == [0, 0, 0, 3]
+    assert [len(tokens) for tokens in found] == [0, 0, 0, 3, 0, 1]
     assert graph_tokenizer(tokenizer).tokenize(tf.constant(texts)).to_list() == found
 
 
