@@ -98,8 +98,8 @@ def translate(
     from kzoo.decoding.search_settings import checked_n
     from kzoo.hub.integrity import METADATA_FILE
     from kzoo.presets.shelf import locate
-    from kzoo.text.reading import UnknownCharactersWarning
-    from kzoo.text.texts import SplitTexts
+    from kzoo.text.reading import UnknownCharactersWarning, lacking_line
+    from kzoo.text.sentences import SplitTexts
 
     folder = locate(preset)
     limits = {"min_length": min_length, "no_repeat_ngram": no_repeat_ngram}
@@ -128,7 +128,9 @@ def translate(
         rows["prefixes"] = prefix * len(sentences) if len(prefix) == 1 else prefix
     whole = SplitTexts(sentences, [languages] * len(sentences), split, translator.target_languages)
     begun = whole.prefixes(rows.get("prefixes"))
-    notice = _checked(translator, languages, whole.sentences, begun, unknown, truncate)
+    # All are checked before the first block is translated.
+    lacking = [reading for reading in translator.readings(whole, truncate, begun, unknown) if reading.lacking]
+    notice = lacking_line(lacking, len(whole.sentences))
     made_of = [search, n_best, truncate, split, unknown, source, target, translator.engine, prefix]
     files = [*folder.glob(METADATA_FILE), *(image or ()), *([images] if images else ())] if output else []
     digest = hashlib.sha256(repr([[sha256(path) for path in files], *made_of]).encode())
@@ -180,31 +182,6 @@ def translate(
                 done += len(results)
     if notice:
         print(printable(notice), file=sys.stderr)
-
-
-def _checked(
-    translator,
-    languages: tuple[str, str],
-    sentences: list[str],
-    prefixes: list[str] | None,
-    unknown: str,
-    truncate: bool,
-) -> str:
-    """Return a line about unknown characters, or "".
-
-    Raises:
-        UserError: a sentence is too long, or mostly unknown, before the first block is translated.
-    """
-    from kzoo.text.reading import lacking_line
-    from kzoo.text.texts import check_lengths
-
-    lacking = []
-    for start in range(0, len(sentences), MOST):  # not all at once, to save memory
-        some = slice(start, start + MOST)
-        readings = translator.read(sentences[some], languages, unknown, prefixes and prefixes[some])
-        check_lengths(sentences[some], readings, translator.max_length - 1, truncate, start + 1)
-        lacking += [reading for reading in readings if reading.lacking]
-    return lacking_line(lacking, len(sentences))
 
 
 @contextlib.contextmanager

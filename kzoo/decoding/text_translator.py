@@ -2,24 +2,18 @@
 
 import functools
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from kzoo.decoding.search_settings import SearchSettings, check_whole_numbers, checked_n
 from kzoo.images import image_rows
+from kzoo.text.hypotheses import Hypothesis
 from kzoo.text.languages import TwoLanguages
 from kzoo.text.reading import Reading, UnknownCharactersWarning, lacking_line, read, restored
-from kzoo.text.texts import (
-    Direction,
-    Hypothesis,
-    SplitTexts,
-    check_lengths,
-    check_tokenizer,
-    checked_texts,
-    tokenize_prefixes,
-)
+from kzoo.text.sentences import SplitTexts
+from kzoo.text.texts import check_lengths, check_tokenizer, checked_texts, tokenize_prefixes
 
 
 class Prepared(NamedTuple):
@@ -37,9 +31,17 @@ class Prepared(NamedTuple):
     images: np.ndarray | None
     prefixes: list[list[int]] | None
 
-    def join(self, found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
-        """Return each text's hypotheses from those of its sentences."""
-        return self.split.join(restored(self.readings, found))
+    @property
+    def lacking(self) -> list[str]:
+        """Each text's characters that the vocabulary lacks."""
+        found = [""] * len(self.split.directions)
+        for text, reading in zip(self.split.text_of, self.readings, strict=True):
+            found[text] += "".join(c for c in reading.lacking if c not in found[text])
+        return found
+
+    def restored(self, found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
+        """Return each sentence's hypotheses in its own case; of a sentence that is copied, the sentence."""
+        return restored(self.readings, found)
 
 
 class TextTranslator(TwoLanguages):
@@ -51,6 +53,7 @@ class TextTranslator(TwoLanguages):
         engine: str. `"keras"`, or `"ctranslate2"` with its compute type.
         max_length: int. The most tokens that the model reads or writes, with the end symbol.
         image_shape: the shape of a sentence's image; `None` if the model reads text only.
+        glyphs: the bitmaps that the source's characters are read from, `(V, 22, 22)`; `None` for most models.
         extractor: fields of the `kzoo.data.Extractor` that computes the features that it reads; `None`: any.
         multilingual: bool. Whether `translate` needs the languages.
         embeds: bool. Whether the model can embed sentences.
@@ -61,6 +64,7 @@ class TextTranslator(TwoLanguages):
     max_length: int
     search: SearchSettings
     image_shape: tuple[int, ...] | None = None
+    glyphs: np.ndarray | None = None
     extractor: dict | None = None
     multilingual = False
     embeds = False
@@ -156,62 +160,72 @@ class TextTranslator(TwoLanguages):
         n = checked_n(n, search)
         check_whole_numbers(threads=threads)
         direction = self.direction(source_language, target_language)
-        given = images, prefixes, split_sentences, unknown
-        prepared = self.prepared(texts, direction, search, truncate, *given)
+        texts = checked_texts(texts)
+        split = SplitTexts(texts, [direction] * len(texts), split_sentences, self.target_languages)
+        prepared = self.prepared(split, search, truncate, images, prefixes, unknown)
         readings = prepared.readings
         if line := lacking_line([reading for reading in readings if reading.lacking], len(readings)):
             warnings.warn(line, UnknownCharactersWarning, stacklevel=2)
         tokens = [reading.tokens for reading in readings]
         others = threads, prepared.images, prepared.prefixes, *direction
-        return prepared.join(self.n_best_of_tokens(tokens, n, search, progress, *others))
+        found = self.n_best_of_tokens(tokens, n, search, progress, *others)
+        return split.join(prepared.restored(found))
 
     def prepared(
         self,
-        texts: Iterable[str],
-        direction: Direction,
+        split: SplitTexts,
         search: SearchSettings,
         truncate: bool = False,
         images: np.ndarray | Sequence | None = None,
         prefixes: Iterable[str] | None = None,
-        split_sentences: bool | None = None,
         unknown: str = "copy",
     ) -> Prepared:
         """Return texts, their images and their prefixes as the search takes them.
 
-        Arguments and errors are those of `translate`; `direction` is that of all texts.
+        Arguments and errors are those of `translate`, for each of the split texts.
         """
-        texts = checked_texts(texts)
-        split = SplitTexts(texts, [direction] * len(texts), split_sentences, self.target_languages)
-        begun = split.prefixes(prefixes)
-        readings, most = self.read(split.sentences, direction, unknown, begun), self.max_length - 1
-        check_lengths(split.sentences, readings, most, truncate)
-        readings = [reading._replace(tokens=reading.tokens[:most]) for reading in readings]
-        _, target_tokenizer = self.tokenizers_of(*direction)
-        longest = min(search.max_length or self.max_length, self.max_length)
-        begun = tokenize_prefixes(target_tokenizer, begun, longest - 1)
-        images = image_rows(images, len(texts), self.image_shape, self.extractor)
-        if images is not None and split_sentences:
+        prefixes = split.prefixes(prefixes)
+        readings = list(self.readings(split, truncate, prefixes, unknown))
+        begun, longest = [], min(search.max_length or self.max_length, self.max_length)
+        for some, direction in split.portions() if prefixes else ():
+            _, target_tokenizer = self.tokenizers_of(*direction)
+            begun += tokenize_prefixes(target_tokenizer, prefixes[some], longest - 1)
+        images = image_rows(images, len(split.directions), self.image_shape, self.extractor)
+        if images is not None and len(split.sentences) > len(images):
             images = images[split.text_of]
-        return Prepared(split, readings, images, begun)
+        return Prepared(split, readings, images, begun if any(begun) else None)
 
-    def read(
+    def readings(
         self,
-        sentences: list[str],
-        direction: Direction,
-        unknown: str = "copy",
+        split: SplitTexts,
+        truncate: bool = False,
         prefixes: list[str] | None = None,
-    ) -> list[Reading]:
-        """Return sentences of any length as the model reads them; `kzoo.text.reading` says what it changes.
+        unknown: str = "copy",
+    ) -> Iterator[Reading]:
+        """Yield sentences as the model reads them; `kzoo.text.reading` says what it changes.
 
-        Arguments are those of `translate`.
+        Works in portions, so that a sentence that is too long is found early.
+
+        Args:
+            split: the sentences.
+            prefixes: of each sentence.
+
+        The other arguments are those of `translate`.
 
         Raises:
-            UserError: the model has no tokenizer; a sentence is mostly unknown, and `unknown` is `"error"`.
+            UserError: the model has no tokenizer; a sentence is too long, or mostly unknown while `unknown`
+                is `"error"`.
         """
-        tokenizer, _ = self.tokenizers_of(*direction)
-        check_tokenizer(tokenizer)
-        tokenize = functools.partial(tokenizer, **self.tokenizer_options(direction[1]))
-        return read(tokenize, sentences, *direction, unknown, prefixes, bool(self.target_languages))
+        most = self.max_length - 1
+        for some, (source, target) in split.portions():
+            tokenizer, _ = self.tokenizers_of(source, target)
+            check_tokenizer(tokenizer)
+            tokenize = functools.partial(tokenizer, **self.tokenizer_options(target))
+            sentences, begun = split.sentences[some], prefixes and prefixes[some]
+            found = read(tokenize, sentences, source, target, unknown, begun, bool(self.target_languages))
+            check_lengths(sentences, found, most, truncate, some.start + 1)
+            for reading in found:
+                yield reading._replace(tokens=reading.tokens[:most])
 
     def check_search(self, search: SearchSettings):
         """Raise `UserError` if the engine does not support the search settings."""

@@ -14,8 +14,8 @@ from kzoo.engine.conversion import SIDES, convert, converted
 from kzoo.errors import UserError, first_line
 from kzoo.files import read_object
 from kzoo.hub.integrity import CONFIG_FILE, TRANSLATOR_FILE, SealedFolder, own_search
+from kzoo.text.hypotheses import Hypothesis, as_hypotheses
 from kzoo.text.pieces import MarianPieces, Subwords
-from kzoo.text.texts import Hypothesis, as_hypotheses
 from kzoo.text.vocabulary import END
 
 # Sentences, sorted by length. On a CPU, int8 has 0.8 of the speed with 64. CTranslate2's guide advises large

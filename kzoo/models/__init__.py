@@ -17,6 +17,6 @@ from kzoo.models.tagger import CharacterTagger as CharacterTagger
 from kzoo.models.transformer import TransformerBackbone as TransformerBackbone
 from kzoo.models.translator import Translator as Translator
 from kzoo.text import characters, moses_tokenizer, tokenizers  # noqa: F401, in translators' files
-from kzoo.text.texts import Hypothesis as Hypothesis
+from kzoo.text.hypotheses import Hypothesis as Hypothesis
 
 __all__ = sorted(name for name, value in globals().items() if isinstance(value, type))

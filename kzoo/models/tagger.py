@@ -13,7 +13,8 @@ from kzoo.layers.layer import Dense
 from kzoo.layers.normalization import mean_over_replicas
 from kzoo.models.backbones import freeze, frozen_layers
 from kzoo.text.preparation import prepare
-from kzoo.text.texts import Segment, checked_texts, segments_to_tags, tags_to_segments
+from kzoo.text.segments import Segment, segments_to_tags, tags_to_segments
+from kzoo.text.texts import checked_texts
 from kzoo.text.vocabulary import PAD
 
 LENGTH_STEP = 32  # lengths are padded to multiples of this, so that few shapes are compiled

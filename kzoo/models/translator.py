@@ -15,11 +15,13 @@ from kzoo.decoding.search_settings import padded_length
 from kzoo.decoding.text_translator import TextTranslator
 from kzoo.errors import UserError
 from kzoo.images import image_rows
+from kzoo.layers import GlyphEmbedding
 from kzoo.models.backbones import BackboneMethod, freeze, frozen_layers, uses_xla
 from kzoo.models.fitting import FitsTexts
 from kzoo.models.losses import WholeBatchLoss, token_weights
 from kzoo.models.preset_files import read_preset, write_preset
-from kzoo.text.texts import Hypothesis, as_hypotheses, pieces, tokenize_within
+from kzoo.text.hypotheses import Hypothesis, as_hypotheses
+from kzoo.text.texts import pieces, tokenize_within
 from kzoo.text.vocabulary import END, START
 
 Image = np.ndarray | str | os.PathLike  # features, pixels, or a picture's file
@@ -281,7 +283,8 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
                 large for float16; another dtype; settings that `from_preset` would refuse, such as a language
                 "zh/TW".
         """
-        write_preset(folder, self, *self._tokenizers_and_settings(), dtype)
+        with alone():
+            write_preset(folder, self, *self._tokenizers_and_settings(), dtype)
 
     @classmethod
     def from_preset(cls, folder: str | os.PathLike, **overrides) -> Self:
@@ -357,6 +360,15 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
 
     def bake(self):
         """Encode the glyphs of all source characters once, if the model reads glyphs."""
-        for layer in self.backbone.layers:
-            if hasattr(layer, "bake"):
+        with alone():
+            for layer in self._glyph_embeddings():
                 layer.bake()
+
+    @property
+    def glyphs(self) -> np.ndarray | None:
+        with alone():
+            drawn = [ops.convert_to_numpy(layer.glyphs) for layer in self._glyph_embeddings()]
+        return drawn[0] if drawn else None
+
+    def _glyph_embeddings(self) -> list[GlyphEmbedding]:
+        return [layer for layer in self.backbone.layers if isinstance(layer, GlyphEmbedding)]

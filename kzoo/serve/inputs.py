@@ -6,19 +6,12 @@ Pictures come as JPEG and PNG files, features as nested lists or .npy files.
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 from PIL import Image
 
 from kzoo.errors import UserError
 from kzoo.images import read_picture
-from kzoo.text.reading import Reading
-from kzoo.text.texts import Direction
-
-# Texts per call of the tokenizer; after each call, lengths are checked. Tokenizing the 256 longest texts
-# at once took seconds, but each call of Keras's tokenizer costs half a millisecond.
-TOGETHER = 16
 
 # A PNG of a few kilobytes can unpack to gigabytes. A camera's picture has 24 million pixels.
 MOST_PIXELS = 32_000_000
@@ -68,53 +61,24 @@ class Limits:
                 )
 
 
-def read_sentences(
-    translator, texts: list[str], directions: list[Direction], prefixes: list[str], most: int
-) -> list[Reading]:
-    """Return sentences as the model reads them, each of fewer than `most` tokens.
-
-    Raises:
-        UserError: names the first sentence that is too long for the model.
-    """
-    readings = []
-    for (direction, _), group in groupby(range(len(texts)), lambda i: (directions[i], i // TOGETHER)):
-        some = list(group)
-        begun = [prefixes[i] for i in some]
-        for reading in translator.read([texts[i] for i in some], direction, prefixes=begun):
-            readings.append(reading)
-            if len(reading.tokens) >= most:
-                raise UserError(
-                    f"sentence {len(readings)} has {len(reading.tokens):,} subwords, the model reads at most "
-                    f"{most - 1}: split it"
-                )
-    return readings
-
-
 def image_kind(shape: tuple[int, ...] | None) -> str | None:
     """Return what images of `shape` are: `"picture"`, `"features"`, or `None` without a shape."""
     return shape and ("picture" if len(shape) == 3 else "features")
 
 
-def decoded_images(
-    images: Sequence | None, count: int, shape: tuple[int, ...] | None
-) -> list[np.ndarray | None]:
-    """Return an image for each text, as the model reads it; `None` if the model reads text only.
+def decoded_images(images: Sequence | None, shape: tuple[int, ...] | None) -> Sequence | None:
+    """Return a request's images as arrays; `None` if it has none.
 
     Args:
         images: for pictures, the bytes of JPEG or PNG files; for features, numbers of `shape`, or the bytes
             of .npy files.
-        count: int. Number of texts.
         shape: the model's `image_shape`.
 
     Raises:
-        UserError: images that do not fit, or pictures with too many pixels in total.
+        UserError: images that cannot be read, or pictures with too many pixels in total.
     """
-    if shape is None:
-        if images is not None:
-            raise UserError("this model reads text only: leave out the images")
-        return [None] * count
-    if images is None:
-        raise UserError(f"this model reads an image {shape} with every sentence: give images")
+    if images is None or shape is None:
+        return images
     if image_kind(shape) == "features":
         return [features(image, shape, number) for number, image in enumerate(images, 1)]
     total = sum(_pixels(image, number) for number, image in enumerate(images, 1))

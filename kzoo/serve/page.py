@@ -28,7 +28,7 @@ from kzoo.serve.batching import Busy
 from kzoo.serve.inputs import image_kind
 from kzoo.serve.rest import decoded
 from kzoo.serve.served import Served
-from kzoo.text.texts import Direction
+from kzoo.text.languages import Direction
 
 if TYPE_CHECKING:  # Keras is not imported for CTranslate2
     from kzoo.engine.translator import CTranslate2Translator
@@ -89,7 +89,7 @@ def page_routes(served: Served) -> list[Route]:
     files = list(FILES)
     if said["card"].get("introduction"):
         files.append(("/page/card", served.folder / CARD_FILE, "text/plain"))
-    glyphs = bitmaps(served.translator)  # not later: on JAX, a running search owns the weights
+    glyphs = served.translator.glyphs  # not later: on JAX, a running search owns the weights
 
     async def about_route(_) -> Response:
         return JSONResponse(about(served) | said)
@@ -148,11 +148,12 @@ async def translated(served: Served, asked: PageRequest) -> dict:
     images, split = None if asked.image is None else [asked.image], asked.split_sentences
     prepared = await served.prepared([asked.text], *languages, images, split_sentences=split)
     found = await served.search(prepared, asked.n)
-    (hypotheses,), (direction,) = prepared.split.join(found), prepared.directions
-    if len(prepared.rows) > 1:
+    (hypotheses,), (direction,) = prepared.split.join(found), prepared.split.directions
+    if len(prepared.split.sentences) > 1:
         drawn = [not_drawn(kind, "the text has several sentences") for kind in kinds(served.translator)]
     else:
-        drawn = await attention(served, asked.text, hypotheses[0].text, direction, prepared.images[0])
+        image = None if prepared.images is None else prepared.images[0]
+        drawn = await attention(served, asked.text, hypotheses[0].text, direction, image)
     return {
         "hypotheses": hypotheses,
         "sentences": [
@@ -316,16 +317,6 @@ def _pictured(source: str, target: str) -> Iterator[dict]:
             Image.fromarray(draw(shown)).save(file, "PNG")
             image = base64.b64encode(file.getvalue()).decode()
             yield {"text": shown.sentence(source), "language": source, "image": image}
-
-
-def bitmaps(translator: "Translator | CTranslate2Translator") -> np.ndarray | None:
-    """Return a glyph model's bitmaps `(V, 22, 22)`; `None` for other models."""
-    embedding = getattr(getattr(translator, "backbone", None), "source_embedding", None)
-    if not hasattr(embedding, "glyphs"):
-        return None
-    import keras
-
-    return keras.ops.convert_to_numpy(embedding.glyphs)
 
 
 def seen_characters(translator: "Translator", glyphs: np.ndarray, text: str) -> list[tuple[str, bytes]]:

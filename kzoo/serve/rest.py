@@ -18,7 +18,7 @@ from starlette.routing import Route
 from kzoo.errors import UserError
 from kzoo.serve.inputs import Limits, features, image_kind
 from kzoo.serve.served import BROKEN, Served
-from kzoo.text.texts import Hypothesis
+from kzoo.text.hypotheses import Hypothesis
 
 # Placeholder for a hypothesis that the search did not find, as in a SavedModel.
 NONE = Hypothesis("", -1e9)

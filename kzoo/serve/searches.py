@@ -15,7 +15,7 @@ from kzoo.decoding.search_settings import LENGTHS, padded_length
 from kzoo.engine import why_not_searched
 from kzoo.errors import UserError
 from kzoo.hub.integrity import SealedFolder
-from kzoo.text.texts import Hypothesis
+from kzoo.text.hypotheses import Hypothesis
 from kzoo.text.vocabulary import UNKNOWN
 
 if TYPE_CHECKING:  # Keras is not imported for CTranslate2, nor CTranslate2 for Keras

@@ -3,26 +3,25 @@
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from kzoo.decoding.search_settings import SearchSettings
+from kzoo.decoding.text_translator import Prepared
 from kzoo.errors import UserError
 from kzoo.files import read_object
 from kzoo.hub.integrity import METADATA_FILE, own_search
 from kzoo.presets.shelf import direction_key
 from kzoo.serve.batching import Batcher
-from kzoo.serve.inputs import Limits, decoded_images, read_sentences
+from kzoo.serve.inputs import Limits, decoded_images
 from kzoo.serve.metrics import Metrics
 from kzoo.serve.searches import EngineSearch, KerasSearch
 from kzoo.serve.startup import check_model_name
-from kzoo.text.reading import Reading, restored
-from kzoo.text.texts import Direction, Hypothesis, SplitTexts, tokenize_prefixes
+from kzoo.text.hypotheses import Hypothesis
+from kzoo.text.languages import Direction
+from kzoo.text.sentences import SplitTexts
 
 if TYPE_CHECKING:  # Keras is not imported for CTranslate2
     from kzoo.engine.translator import CTranslate2Translator
@@ -33,33 +32,6 @@ log = logging.getLogger("kzoo.serve")
 BROKEN = "the model cannot translate; the server's log says why"
 PREPARING = "the model is being prepared; translations take longer until it is ready"
 SMALL = 512  # bytes or characters that take at most a few milliseconds to check
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A request's texts, checked and ready for the search.
-
-    Args:
-        split: their sentences.
-        readings: each sentence as the model reads it.
-        rows: each sentence's key and row, as in `KerasSearch`.
-        directions: the direction of each text.
-        images: each text's image, as the model reads it.
-    """
-
-    split: SplitTexts
-    readings: list[Reading]
-    rows: list[tuple[tuple, tuple]]
-    directions: list[Direction]
-    images: list[np.ndarray | None]
-
-    @property
-    def lacking(self) -> list[str]:
-        """Each text's characters that the vocabulary lacks."""
-        found = [""] * len(self.directions)
-        for number, reading in zip(self.split.text_of, self.readings, strict=True):
-            found[number] += "".join(c for c in reading.lacking if c not in found[number])
-        return found
 
 
 class Served:
@@ -143,7 +115,7 @@ class Served:
         prefixes: list[str] | None = None,
         split_sentences: bool = False,
     ) -> Prepared:
-        """Return texts checked, split and ready for `search`.
+        """Return texts checked, split and prepared for `search`.
 
         Args:
             texts: sentences; an empty one translates to an empty one.
@@ -162,31 +134,21 @@ class Served:
             for given in (source_language, target_language)
         ]
         directions = [self.translator.direction(*pair) for pair in zip(*languages, strict=True)]
-        begun = [""] * len(texts) if prefixes is None else prefixes
         self.limits.check_texts(texts)
-        self.limits.check_texts(begun, "prefix")
+        self.limits.check_texts(prefixes or [], "prefix")
 
         def prepare() -> Prepared:
             split = SplitTexts(texts, directions, split_sentences, self.translator.target_languages)
             self.limits.check_count(len(split.sentences))
-            decoded = decoded_images(images, len(texts), self.translator.image_shape)
-            of_sentences = [directions[number] for number in split.text_of]
-            prefixed = split.prefixes(begun)
-            given = self.translator, split.sentences, of_sentences, prefixed, self.max_length
-            readings, rows = read_sentences(*given), []
-            columns = zip(split.text_of, of_sentences, readings, prefixed, strict=True)
-            for number, direction, reading, text in columns:
-                prefix = self._prefix(text, direction)
-                key = direction, self._engine.length(len(reading.tokens)), bool(prefix)
-                rows.append((key, (reading.tokens, decoded[number], prefix)))
-            return Prepared(split, readings, rows, directions, decoded)
+            decoded = decoded_images(images, self.translator.image_shape)
+            return self.translator.prepared(split, self.settings, images=decoded, prefixes=prefixes)
 
-        size = sum(map(len, [*texts, *begun])) if images is None else sys.maxsize
+        size = sum(map(len, [*texts, *(prefixes or [])])) if images is None else sys.maxsize
         with self.batcher.room(len(texts)):
             return await self.beside(prepare, size=size)
 
     async def search(self, prepared: Prepared, n: int) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of each sentence of the prepared texts, best first.
+        """Return the `n` best translations of each sentence of a request's texts, best first.
 
         Raises:
             UserError: `n` is above the beam size.
@@ -194,9 +156,19 @@ class Served:
         """
         if not 1 <= n <= self.settings.beam_size:
             raise UserError(f"1 to {self.settings.beam_size} best translations are available, not {n}")
-        found = await self.batcher.submit(prepared.rows)
-        self.metrics.sentences.inc(len(prepared.rows))
-        return [hypotheses[:n] for hypotheses in restored(prepared.readings, found)]
+        rows = list(self._rows(prepared))
+        found = await self.batcher.submit(rows)
+        self.metrics.sentences.inc(len(rows))
+        return [hypotheses[:n] for hypotheses in prepared.restored(found)]
+
+    def _rows(self, prepared: Prepared) -> Iterator[tuple[tuple, tuple]]:
+        """Yield each sentence's key and row, as in `KerasSearch`."""
+        split, images, prefixes = prepared.split, prepared.images, prepared.prefixes
+        for number, reading in enumerate(prepared.readings):
+            tokens, prefix = reading.tokens, prefixes[number] if prefixes else []
+            direction = split.directions[split.text_of[number]]
+            key = direction, self._engine.length(len(tokens)), bool(prefix)
+            yield key, (tokens, None if images is None else images[number], prefix)
 
     def low_score(self, direction: Direction) -> float | None:
         """Return the score below which a direction's translations are doubtful; `None` if it is unknown."""
@@ -209,7 +181,7 @@ class Served:
             prepared: the texts.
             found: the translations of each sentence.
         """
-        low = [self.low_score(direction) for direction in prepared.directions]
+        low = [self.low_score(direction) for direction in prepared.split.directions]
         doubtful = [None if score is None else False for score in low]
         for text, best in zip(prepared.split.text_of, found, strict=True):
             if low[text] is not None and best[0].score < low[text]:
@@ -227,14 +199,6 @@ class Served:
         if size <= SMALL:
             return function(*args)
         return await asyncio.get_running_loop().run_in_executor(self._checks, function, *args)
-
-    def _prefix(self, prefix: str, direction: Direction) -> list[int]:
-        """Return the token ids of the beginning of a translation."""
-        if not prefix:
-            return []
-        _, tokenizer = self.translator.tokenizers_of(*direction)
-        longest = min(self.settings.max_length or self.max_length, self.max_length)
-        return (tokenize_prefixes(tokenizer, [prefix], longest - 1) or [[]])[0]  # before the end symbol
 
     def keras_translator(self) -> "Translator | None":
         """Return Keras's translator, for attention. The first call starts to load it; until then, `None`.

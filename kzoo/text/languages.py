@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 from kzoo.errors import UserError
 
+Direction = tuple[str | None, str | None]  # source and target language; `None` if a preset names none
+
 # Not nan, which is often in Latin letters.
 CHINESE_CODES = {"zh", "cmn", "yue", "cjy", "gan", "hak", "hsn", "lzh", "wuu"}
 OTHERS_WITHOUT_SPACES = {"ja", "th", "lo", "km", "my"}
@@ -169,9 +171,7 @@ class TwoLanguages:
         """The codes of the source and the target language."""
         return [self.source_language, self.target_language]
 
-    def direction(
-        self, source_language: str | None = None, target_language: str | None = None
-    ) -> tuple[str | None, str | None]:
+    def direction(self, source_language: str | None = None, target_language: str | None = None) -> Direction:
         """Return the source and the target language of a call: the translator's own, or else those given.
 
         Those given may be written in another way, as in `matching_code`.

@@ -224,12 +224,12 @@ def test_characters_come_with_the_bitmaps_that_the_encoder_reads():
     backbone = RecurrentBackbone(len(glyphs), len(glyphs), **sizes, **options, max_length=16)
     backbone.source_embedding.glyphs.assign(glyphs)
     translator = Translator(backbone, CHARACTERS)
-    np.testing.assert_array_equal(page.bitmaps(translator), glyphs)
+    np.testing.assert_array_equal(translator.glyphs, glyphs)
     (name, pixels), (unknown, _) = page.seen_characters(translator, glyphs, "dx")
     assert (name, unknown) == ("d", "<unk>")
     (token,) = CHARACTERS(["d"])[0]
     np.testing.assert_array_equal(np.frombuffer(pixels, "uint8").reshape(22, 22), glyphs[token])
-    assert page.bitmaps(pope()) is None
+    assert pope().glyphs is None
 
 
 def test_features():

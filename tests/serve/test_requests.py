@@ -2,14 +2,12 @@
 
 import base64
 import json
-from types import SimpleNamespace
 
 import pytest
 from message_of import message_of
 
-from kzoo.serve.inputs import Limits, read_sentences
+from kzoo.serve.inputs import Limits
 from kzoo.serve.rest import STRINGS, RequestReader, Signature, Tensor, answer
-from kzoo.text.reading import Reading
 
 OUTPUTS = {"translation": STRINGS, "score": Tensor("DT_FLOAT", (-1,))}
 ONE = {"serving_default": Signature({"text": STRINGS}, OUTPUTS)}
@@ -114,25 +112,3 @@ def test_answers_are_as_the_request_was_written():
     assert answered({"inputs": ["a"]}, vectors) == {"outputs": [[1.0, 2.0]]}
     noted = json.loads(answer(read({"instances": ["a", "b"]}), outputs, ["", "好"]))
     assert noted == {"predictions": rows, "unknown_characters": ["", "好"]}
-
-
-def test_tokenizing_stops_soon_after_the_first_sentence_that_is_too_long():
-    tokenized = []
-
-    def tokenizer(texts):
-        tokenized.extend(texts)
-        return [text.split() for text in texts]
-
-    known = {"en": tokenizer, "de": lambda texts: [text.split() * 2 for text in texts]}
-
-    def read(texts, direction, prefixes):
-        return [Reading(tokens) for tokens in known[direction[0]](texts)]
-
-    model = SimpleNamespace(read=read)
-    directions = [("en", "de"), ("de", "en"), ("de", "fr"), ("en", "de")] * 10
-    readings = read_sentences(model, ["a", "b c"] * 20, directions, [""] * 40, 16)
-    assert [len(reading.tokens) for reading in readings] == [1, 4, 2, 2] * 10
-    tokenized.clear()
-    texts, directions = ["a"] * 11 + ["a " * 16] * 200, [("en", "de")] * 211
-    assert "sentence 12 has 16" in message_of(read_sentences, model, texts, directions, [""] * 211, 16)
-    assert len(tokenized) < 50

@@ -8,10 +8,10 @@ from message_of import message_of
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.hub import locate
 from kzoo.text import CharacterTokenizer, train_subwords
+from kzoo.text.hypotheses import Hypothesis
 from kzoo.text.pieces import Subwords
 from kzoo.text.preparation import RADICALS, known_forms
 from kzoo.text.reading import UnknownCharactersWarning, read, restored
-from kzoo.text.texts import Hypothesis
 
 SENTENCES = ["Two men are sitting on a bench.", "A young girl in a pink dress is climbing up the stairs."]
 

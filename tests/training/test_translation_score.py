@@ -8,7 +8,7 @@ import sacrebleu
 from keras import ops
 
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
-from kzoo.text.texts import Hypothesis
+from kzoo.text.hypotheses import Hypothesis
 from kzoo.training.validation import DirectionScores, TranslationScore
 
 SOURCE, TARGET = ["A woman sleeps.", "A dog."], ["一个女人在睡觉。", "一只狗。"]

@@ -13,7 +13,7 @@ from kzoo.layers import GlyphEmbedding
 from kzoo.models import Adagrad, CharacterTagger, Translator
 from kzoo.models.tagger import padded_length
 from kzoo.text import CharacterTokenizer, render_glyphs, segments_to_tags
-from kzoo.text.texts import Segment
+from kzoo.text.segments import Segment
 from kzoo.text.vocabulary import SPECIAL
 from training.glyph.treebanks import text_of
 
