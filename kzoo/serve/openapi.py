@@ -36,6 +36,7 @@ MEANINGS = {
     "95 % of the validation sentences; null if that is unknown.",
     "embedding": "The rows of the attention bridge, one after the other.",
 }
+UNKNOWN = "Each text's characters that the vocabulary lacks; left out if no text has any."
 SPLIT = "Whether to translate each sentence of a text by itself."
 ERRORS = {
     "4XX": "The request is invalid (400, 413, 415), too slow (408), for another model (404), or from another "
@@ -100,10 +101,15 @@ def forms(name: str, signature: Signature) -> Forms:
         columns = [(key, list[kind]) for key, kind in types.items()]
         columns = msgspec.defstruct(f"{name}_answer_columns", columns, forbid_unknown_fields=True)
     answers = (("row", "predictions", list[row]), ("column", "outputs", columns))
+    unknown = (
+        "unknown_characters",
+        Annotated[list[str], Meta(description=UNKNOWN)],
+        msgspec.field(default=[]),
+    )
     return Forms(
         requests,
         tuple(
-            msgspec.defstruct(f"{name}_answer_by_{form}", [(key, kind)], forbid_unknown_fields=True)
+            msgspec.defstruct(f"{name}_answer_by_{form}", [(key, kind), unknown], forbid_unknown_fields=True)
             for form, key, kind in answers
         ),
     )

@@ -269,15 +269,15 @@ async def translate(served: Served, asked: PredictRequest) -> tuple[dict[str, li
     return outputs, prepared.lacking
 
 
-async def embed(served: Served, asked: PredictRequest) -> tuple[dict[str, list]]:
-    """Return a tuple of one: the outputs, which are the embedding of each text.
+async def embed(served: Served, asked: PredictRequest) -> tuple[dict[str, list], list[str]]:
+    """Return the embedding of each text, and `Prepared.lacking`.
 
     The errors are those of `translate`, and `split_sentences`.
     """
     if asked.split_sentences:
         raise UserError("embed embeds whole texts: remove split_sentences")
     texts, languages = asked.columns["text"], asked.columns["language"]
-    await served.prepared(texts, languages, languages)  # checks them
+    prepared = await served.prepared(texts, languages, languages)  # checks them, too
     vectors = []
     with served.batcher.room(len(texts)):
         for start in range(0, len(texts), EMBEDDED):
@@ -286,7 +286,7 @@ async def embed(served: Served, asked: PredictRequest) -> tuple[dict[str, list]]
                 _embeddings, served.translator, texts[some], languages[some], rows=0
             )
     served.metrics.sentences.inc(len(texts))
-    return ({"embedding": vectors},)
+    return {"embedding": vectors}, prepared.lacking
 
 
 def _embeddings(translator, texts: list[str], languages: list[str]) -> list:

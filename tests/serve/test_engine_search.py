@@ -10,6 +10,7 @@ import time
 from contextlib import contextmanager
 
 import httpx
+import msgspec
 import numpy as np
 import pytest
 
@@ -18,6 +19,8 @@ from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
 from kzoo.hub import locate, seal
 from kzoo.serve import Limits, Served, create_app
+from kzoo.serve.openapi import forms
+from kzoo.serve.rest import signatures
 from kzoo.serve.searches import EngineSearch
 
 pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
@@ -112,6 +115,9 @@ def test_unknown_characters_are_in_the_answer():
         predict(instances=["A dog runs."]),
     )
     assert rows.json()["unknown_characters"] == ["你好", "♪好", ""]
+    served, name = Served(CTranslate2Translator(locate(PRESET)), "m"), "serving_default"
+    described = forms(name, signatures(served)[name])
+    assert msgspec.json.decode(rows.content, type=described.answers[0]).unknown_characters[0] == "你好"
     best = [row["translation"] for row in rows.json()["predictions"]]
     assert best[0] == "你好" and best[2].isupper()
     assert columns.json()["outputs"]["translation"] == [["你好", "", ""]]
