@@ -3,6 +3,7 @@
 import dataclasses
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -10,6 +11,7 @@ import unicodedata
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from sacrebleu.metrics import BLEU, CHRF, TER
@@ -19,6 +21,7 @@ from kzoo.errors import UserError
 from kzoo.files import write_json
 from kzoo.text.languages import has_spaces, has_two_kinds_of_i, is_chinese, lower_case, main_code
 
+ENTITY = re.compile(r"&(?:[A-Za-z]{2,8}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 METEOR_LEFT_OUT = "METEOR is left out: to compute it, install Java and pip install pycocoevalcap"
 # METEOR's word matchers by language; the package has synonyms and paraphrases for English only.
 MATCHING = {
@@ -74,7 +77,8 @@ def score_translations(
         UserError: the numbers of translations and references differ, or there are none.
 
     Warns:
-        UserWarning: sentences are not in Unicode's form NFC; or METEOR fails, which leaves it out.
+        UserWarning: sentences are not in Unicode's form NFC; translations have HTML's entities; or METEOR
+            fails, which leaves it out.
 
     Example:
 
@@ -86,6 +90,7 @@ def score_translations(
     if not references:
         raise UserError(f"{split}: there are no sentences to score")
     check_forms([translations, references, *more_references])
+    check_entities(translations, [references, *more_references])
     texts = [translations, *all_references(references, more_references)]
     chinese = is_chinese(language)
     has_words = chinese or has_spaces(language)  # in other languages, TER would see one word per sentence
@@ -141,6 +146,18 @@ def check_forms(texts: Sequence[Sequence[str]]):
                 f"look equal may count as different: use unicodedata.normalize on them ({odd[0][:40]!r})",
                 stacklevel=2,
             )
+
+
+def check_entities(translations: Sequence[str], references: Sequence[Sequence[str]]):
+    """Warn of HTML's entities that no reference has: BLEU's tokenizer 13a reads `&quot;` as a quote."""
+    expected = {entity for text in chain.from_iterable(references) for entity in ENTITY.findall(text)}
+    found = [set(ENTITY.findall(text)) - expected for text in translations]
+    if entities := sorted(set().union(*found)):
+        warnings.warn(
+            f"{sum(map(bool, found)):,} of {len(found):,} translations have HTML's {' '.join(entities[:5])}, "
+            "which no reference has and BLEU may not count as errors: apply html.unescape to the training text",
+            stacklevel=3,
+        )
 
 
 def bleu_metric(language: str, lowercase: bool = False) -> BLEU:

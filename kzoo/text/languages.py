@@ -9,7 +9,7 @@ Direction = tuple[str | None, str | None]  # source and target language; `None` 
 
 # Not nan, which is often in Latin letters.
 CHINESE_CODES = {"zh", "cmn", "yue", "cjy", "gan", "hak", "hsn", "lzh", "wuu"}
-OTHERS_WITHOUT_SPACES = {"ja", "th", "lo", "km", "my"}
+OTHERS_WITHOUT_SPACES = {"ja", "th", "lo", "km", "my", "shn", "bo", "dz"}
 # ISO 639's codes of three letters for languages with one of two (https://iso639-3.sil.org), some of a
 # macrolanguage's main language, as in FLORES, and OPUS-MT's jap, zhs and zht. Moses's rules, sentencex and
 # METEOR know languages by two letters alone.

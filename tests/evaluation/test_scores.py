@@ -1,6 +1,7 @@
 """Scores against sacreBLEU's own functions."""
 
 import json
+import warnings
 from types import SimpleNamespace
 
 import pytest
@@ -94,6 +95,20 @@ def test_turkish_is_lowercased_as_turkish():
     assert "case:lc" in str(metric.get_signature())
 
 
+def test_entities_that_bleu_does_not_see_are_noticed():
+    texts, references = (
+        ["Er sagt &quot;nein&quot; &amp; geht.", "A &copy; B"],
+        ["Er sagt „nein“ & geht.", "A &copy; B"],
+    )
+    quoted = texts[0].replace("&quot;", '"').replace("&amp;", "&")
+    assert sacrebleu.corpus_bleu([texts[0]], [[quoted]]).score > 99.9  # the reason for the warning
+    with pytest.warns(UserWarning, match="1 of 2 translations have HTML's &amp; &quot;,"):
+        score_translations("test", texts, references, "de")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        score_translations("test", ["AT&T; R&D", "A &copy; B"], references, "de")
+
+
 def test_chinese_takes_the_chinese_tokenizer():
     scores = score_translations("test", ["一个男人在睡觉。"], ["一个女人在睡觉。"], "zh")
     assert (
@@ -111,6 +126,21 @@ def test_chinese_takes_the_chinese_tokenizer():
         ("ja", "char"),
         ("jap", "char"),
         ("lzh_Hans", "zh"),
+        # As FLORES, NLLB and WMT write them.
+        ("zho_Hans", "zh"),
+        ("zho_Hant", "zh"),
+        ("yue_Hant", "zh"),
+        ("zho_Simp", "zh"),
+        ("jpn_Jpan", "char"),
+        ("tha_Thai", "char"),
+        ("lao_Laoo", "char"),
+        ("khm_Khmr", "char"),
+        ("mya_Mymr", "char"),
+        ("shn_Mymr", "char"),
+        ("bod_Tibt", "char"),
+        ("dzo_Tibt", "char"),
+        ("kor_Hang", "13a"),
+        ("deu_Latn", "13a"),
         ("de-AT", "13a"),
         ("ko", "13a"),
     ],
