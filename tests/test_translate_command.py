@@ -4,6 +4,7 @@ import bz2
 import gzip
 import os
 import signal
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -205,3 +206,41 @@ def test_unknown_characters_are_counted_once_for_all_lines(upper, monkeypatch):
     assert len(Path("out.txt").read_text("utf-8").splitlines()) == 10
     refused = kzoo("--unknown", "error")
     assert isinstance(refused.exception, UserError) and "'♪'" in str(refused.exception)
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """Standard input as a pipe: a file to write to."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as stdin, os.fdopen(writing, "wb", buffering=0) as file:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        yield file
+
+
+def test_lines_of_a_pipe_are_translated_as_they_arrive(written, upper, capfdbinary):
+    lines = translation._arriving_lines()
+    for block in (["one"], ["two", "three"]):
+        written.write("".join(f"{line}\n" for line in block).encode())
+        found = []
+        while len(found) < len(block):  # they may arrive one by one
+            found += next(lines)
+        assert found == block
+    written.close()
+    assert list(lines) == []
+
+
+def test_a_pipe_is_translated_whole(written, upper, capfdbinary):
+    written.write(b"one\ntwo\nthree")
+    written.close()
+    cli.app(["translate", "m", "--n-best", "2"], standalone_mode=False)
+    out = capfdbinary.readouterr().out.decode().splitlines()
+    assert out == [
+        f"{n}\t-1.0000\t{word} {k}" for n, word in enumerate(("ONE", "TWO", "THREE"), 1) for k in (0, 1)
+    ]
+
+
+def test_an_error_of_a_pipe_names_its_line(written):
+    written.write(b"one\n\xff\n")
+    written.close()
+    with pytest.raises(UserError, match="standard input, line 2"):
+        list(translation._arriving_lines())

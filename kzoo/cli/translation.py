@@ -4,8 +4,11 @@ import contextlib
 import hashlib
 import io
 import os
+import queue
 import shutil
+import stat
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,13 +114,42 @@ def translate(
     if image and images:
         raise UserError("--image and --images exclude each other: give pictures or features")
     checked_n(n_best, search)
-    sentences = _sentences(text, file)
+    follows = _is_followed() and not (text or file or output or image or images or len(prefix or ()) > 1)
+    sentences = [] if follows else _sentences(text, file)
     features = open_features(images) if images else None
     if output:
         check_writable(output)
     needs = {"pictures": image or images, "a prefix": prefix}
     translator = open_translator(folder, search, engine, compute_type, device, needs)
     languages = translator.named_direction(source, target)
+    done = 0
+
+    def translated(block: list[str], **rows) -> bytes:
+        try:
+            results = translator.n_best(
+                block,
+                n=n_best,
+                truncate=truncate,
+                progress=advance,
+                split_sentences=split or None,
+                unknown=unknown,
+                source_language=languages[0],
+                target_language=languages[1],
+                **rows,
+            )
+        except UserError as error:  # it counts from this block's first line
+            if not done:
+                raise
+            raise UserError(f"in the lines after line {done:,}: {error}") from None
+        return _lines(results, n_best, done + 1).encode("utf-8")
+
+    if follows:
+        advance = None
+        for block in _arriving_lines():
+            begun = {"prefixes": prefix * len(block)} if prefix else {}
+            _print(translated(block, **begun))
+            done += len(block)
+        return
     rows = {}
     if translator.image_shape or image or images:
         from kzoo.images import image_rows
@@ -136,7 +168,6 @@ def translate(
     digest = hashlib.sha256(repr([[sha256(path) for path in files], *made_of]).encode())
     for sentence in sentences if output else ():  # not at once: it would be a copy of the text
         digest.update(repr(sentence).encode())
-    done = 0
 
     def where() -> str:
         resumes = done and written and os.path.isfile(written.name)  # a device is not
@@ -155,33 +186,60 @@ def translate(
         with progress_bar("translating", count, shown=file is not None) as advance:
             while done < len(sentences):
                 block = slice(done, done + lines)
-                try:
-                    results = translator.n_best(
-                        sentences[block],
-                        n=n_best,
-                        truncate=truncate,
-                        progress=advance,
-                        split_sentences=split or None,
-                        unknown=unknown,
-                        source_language=languages[0],
-                        target_language=languages[1],
-                        **{name: given[block] for name, given in rows.items()},
-                    )
-                except UserError as error:  # it counts from this block's first line
-                    if not done:
-                        raise
-                    raise UserError(f"in the lines after line {done:,}: {error}") from None
-                content = _lines(results, n_best, done + 1).encode("utf-8")
+                content = translated(sentences[block], **{name: given[block] for name, given in rows.items()})
                 if written is None:
-                    # UTF-8, whatever the locale. Not `typer.echo`, which takes bytes for UTF-16 on Windows.
-                    sys.stdout.buffer.write(content)
-                    sys.stdout.buffer.flush()
+                    _print(content)
                 else:
                     written.write(content)
                     written.flush()
-                done += len(results)
+                done = min(block.stop, len(sentences))
     if notice:
         print(printable(notice), file=sys.stderr)
+
+
+def _print(content: bytes):
+    # UTF-8, whatever the locale. Not `typer.echo`, which takes bytes for UTF-16 on Windows.
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
+
+
+def _is_followed() -> bool:
+    """Return whether standard input is no file: whoever writes a line may wait for its translation."""
+    try:
+        return not stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
+    except (OSError, ValueError):  # replaced by another object, or closed
+        return False
+
+
+def _arriving_lines() -> Iterator[list[str]]:
+    """Yield the lines of standard input as they arrive: at least one, at most `MOST`.
+
+    Raises:
+        UserError: as in `_sentences`, after the lines before.
+    """
+    arrived = queue.Queue(MOST)
+
+    def read():
+        try:
+            # Not `sys.stdin`, whose lock this thread would hold when the program is stopped.
+            with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as file:
+                for line in _input_lines(file):
+                    arrived.put(line)
+            arrived.put(None)
+        except UserError as error:
+            arrived.put(error)
+
+    threading.Thread(target=read, daemon=True).start()
+    last = ""
+    while isinstance(last, str):
+        block = [arrived.get()]
+        while len(block) < MOST and not arrived.empty():
+            block.append(arrived.get())
+        last = block[-1]
+        if lines := [line for line in block if isinstance(line, str)]:
+            yield lines
+    if last is not None:
+        raise last
 
 
 @contextlib.contextmanager
@@ -263,9 +321,15 @@ def _sentences(text: list[str] | None, file: Path | None) -> list[str]:
             print(f"{text[0]} is translated as a sentence; --input translates the file", file=sys.stderr)
         arguments = "".join(f"{line}\n" for line in text).encode("utf-8", "surrogateescape")
         return list(decode_lines(io.BytesIO(arguments), "the arguments", any_text=True))
+    return list(_input_lines(io.BytesIO(sys.stdin.buffer.read())))
+
+
+def _input_lines(file: BinaryIO) -> Iterator[str]:
+    """Yield the lines of standard input, opened as `file`."""
+    from kzoo.data.text_files import decode_lines, plain_lines
+
     name = "standard input"
-    lines = decode_lines(io.BytesIO(sys.stdin.buffer.read()), name)
-    return list(plain_lines(lines, name, "give one column, as cut -f1 writes it"))
+    return plain_lines(decode_lines(file, name), name, "give one column, as cut -f1 writes it")
 
 
 def _lines(results: list, n_best: int, first: int) -> str:

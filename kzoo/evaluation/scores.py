@@ -155,7 +155,7 @@ def check_entities(translations: Sequence[str], references: Sequence[Sequence[st
     if entities := sorted(set().union(*found)):
         warnings.warn(
             f"{sum(map(bool, found)):,} of {len(found):,} translations have HTML's {' '.join(entities[:5])}, "
-            "which no reference has and BLEU may not count as errors: apply html.unescape to the training text",
+            "which no reference has and BLEU may not count as errors: use html.unescape on the training text",
             stacklevel=3,
         )
 
