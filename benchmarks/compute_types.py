@@ -15,7 +15,7 @@ import sacrebleu
 
 from kzoo.data import open_corpus
 from kzoo.engine.translator import CTranslate2Translator
-from kzoo.hub import locate
+from kzoo.presets import locate
 
 SPLIT = "test_2016_flickr"
 

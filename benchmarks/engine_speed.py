@@ -14,7 +14,7 @@ import ctranslate2
 from kzoo.data import open_corpus
 from kzoo.engine.conversion import converted
 from kzoo.engine.translator import BATCH, CTranslate2Translator
-from kzoo.hub import locate
+from kzoo.presets import locate
 
 
 def seconds(function) -> float:

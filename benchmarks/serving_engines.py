@@ -69,7 +69,7 @@ def measured(options) -> tuple[dict[tuple[str, int], Load], Whole]:
     """Return what each number of clients saw of each engine's server, and CTranslate2's whole-file speed."""
     from kzoo.data import open_corpus
     from kzoo.engine.translator import CTranslate2Translator
-    from kzoo.hub import locate
+    from kzoo.presets import locate
 
     texts = open_corpus("multi30k").sentences("test_2016_flickr", "en")
     engine = CTranslate2Translator(locate(options.preset), options.compute_type)

@@ -106,15 +106,23 @@ def read_object(path: Path) -> dict:
     """
     check_file_name(path)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        return json_object(path.read_bytes(), str(path))
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
+    except UserError:
         check_fetched(path)
-        raise UserError(f"{path} is not JSON ({error})") from None
-    if not isinstance(content, dict):
-        raise UserError(f"{path} is not a JSON object")
-    return content
+        raise
+
+
+def json_object(content: bytes, where: str) -> dict:
+    """Return the JSON object in a file's content. Raise `UserError` if it is another; `where` names it."""
+    try:
+        value = json.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{where} is not JSON ({error})") from None
+    if not isinstance(value, dict):
+        raise UserError(f"{where} is not a JSON object")
+    return value
 
 
 def read_typed(path: Path, kind: type[Typed]) -> Typed:

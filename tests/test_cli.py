@@ -6,9 +6,9 @@ import signal
 import subprocess
 import sys
 from importlib import metadata
-from pathlib import Path
 
 import pytest
+from small_preset import small_preset
 from typer.testing import CliRunner
 
 from kzoo import cli
@@ -19,9 +19,8 @@ from kzoo.data import open_corpus
 from kzoo.decoding import GNMT, SearchSettings, TextTranslator
 from kzoo.errors import UserError
 from kzoo.evaluation.directions import read_directions
-from kzoo.hub.integrity import own_search
 from kzoo.hub.location import SHELF
-from kzoo.presets import list_presets
+from kzoo.presets import list_presets, locate
 
 RECIPE = 'preset = "pope_tiny"\ncorpus = "scenes"\nsource = "en"\ntarget = "de"\n'
 
@@ -179,7 +178,10 @@ class EnglishGerman(TextTranslator):
 def test_evaluation_records_what_it_was_asked(preset, recorded, tmp_path, monkeypatch):
     copier = EnglishGerman()
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: copier)
-    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
+    monkeypatch.setenv("KZOO_CACHE", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for folder in ("models/copier", "presets/hf/me/copier/v2"):
+        small_preset(folder)
     monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)
     files = [str(tmp_path / f"test.{language}") for language in ("en", "de")]
     for path in files:
@@ -215,7 +217,7 @@ def test_sigterm_ends_a_server_that_is_still_loading(monkeypatch, capsys):
 
 
 def test_a_search_is_the_preset_s_own_unless_another_is_asked_for():
-    own = own_search(SHELF / "glyph_tiny_tatoeba_zh_en")
+    own = locate("glyph_tiny_tatoeba_zh_en").search
     assert own == SearchSettings(10, 0.9)
     assert own.changed(beam_size=None, length_penalty=None, gnmt=None) == own
     assert own.changed(beam_size=5) == SearchSettings(5, 0.9)
@@ -230,23 +232,21 @@ def test_a_search_is_the_preset_s_own_unless_another_is_asked_for():
 @pytest.mark.parametrize("preset", sorted(path.name for path in SHELF.glob("*/")))
 def test_presets_of_the_shelf_have_the_search_of_their_scores(preset):
     scores = json.loads((SHELF / preset / "scores.json").read_text())
-    assert own_search(SHELF / preset) == SearchSettings(scores["beam_size"], scores["length_penalty"])
+    assert locate(preset).search == SearchSettings(scores["beam_size"], scores["length_penalty"])
 
 
 @pytest.mark.parametrize("scores", [None, {"corpus": "files", "scores": []}])
 def test_a_preset_of_any_text_is_not_scored_on_a_corpus_that_nobody_named(
     scores, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
-    if scores:
-        (tmp_path / "scores.json").write_text(json.dumps(scores))
+    small_preset(tmp_path, **({"scores": scores} if scores else {}))
     message = run("evaluate", str(tmp_path), monkeypatch=monkeypatch, capsys=capsys)[1]
     assert message.endswith("does not name a corpus to score it on: give --corpus, or --files")
 
 
 def test_evaluation_of_a_run_is_on_its_recipe_s_test_set(tmp_path, monkeypatch, capsys):
     """Whose text for training need not be there any more."""
-    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
+    small_preset(tmp_path / "preset")
     arguments = ("evaluate", str(tmp_path / "preset"), "--split", "none")
     recipe = {"preset": "pope_tiny", "source": "ar", "target": "pt-BR"}
     (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "scenes"}))
@@ -270,7 +270,8 @@ def test_evaluation_of_a_run_is_on_its_recipe_s_test_set(tmp_path, monkeypatch, 
 
 
 def test_a_report_is_on_the_first_run_s_own_test_set(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
+    small_preset(tmp_path / "preset")
+    small_preset(tmp_path / "other")
     recipe = {"preset": "pope_tiny", "source": "en", "target": "th", "corpus": "files"}
     files = {
         "train": ["gone", "gone"],
@@ -278,7 +279,14 @@ def test_a_report_is_on_the_first_run_s_own_test_set(tmp_path, monkeypatch, caps
         "test": [str(tmp_path / "a"), str(tmp_path / "b")],
     }
     (tmp_path / "recipe.json").write_text(json.dumps({**recipe, **files}))
-    arguments = ("report", str(tmp_path / "page.html"), str(tmp_path / "preset"), "other", "--split", "none")
+    arguments = (
+        "report",
+        str(tmp_path / "page.html"),
+        str(tmp_path / "preset"),
+        str(tmp_path / "other"),
+        "--split",
+        "none",
+    )
     (tmp_path / "a").touch(), (tmp_path / "b").touch()
     message = run(*arguments, monkeypatch=monkeypatch, capsys=capsys)[1]
     assert "corpus files has no split 'none': known: test" in message
@@ -305,10 +313,9 @@ def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatc
 
     model = Both(translate)
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: model)
-    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
     monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)
     output = tmp_path / "scores.json"
-    arguments = ["evaluate", "m", "--corpus", "scenes", "--split", "val"]
+    arguments = ["evaluate", str(small_preset(tmp_path / "m").folder), "--corpus", "scenes", "--split", "val"]
     result = CliRunner().invoke(cli.app, [*arguments, "-o", str(output)])
     assert result.exit_code == 0
     assert "| en | 100.0 |  |" in result.stdout
@@ -329,8 +336,8 @@ def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatc
 @pytest.mark.usefixtures("few_scenes")
 def test_a_model_tuned_in_one_direction_is_scored_in_that_alone(tmp_path, monkeypatch):
     model = Both(lambda texts, *_, **__: texts)
+    small_preset(tmp_path / "preset")
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: model)
-    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
     monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)
     recipe = {"preset": "attention_bridge_m2m_tiny", "corpus": "scenes", "languages": ["en", "de"]}
     arguments = ["evaluate", str(tmp_path / "preset"), "--split", "val"]

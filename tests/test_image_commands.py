@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from small_preset import small_preset
 from typer.testing import CliRunner
 
 from kzoo import cli
@@ -65,11 +66,13 @@ class Seeing(Teller):
 
 
 @pytest.fixture(autouse=True)
-def presets(monkeypatch):
+def presets(monkeypatch, tmp_path):
     """A preset each for what may come with a sentence; tests add theirs."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("text", "pictures", "features", "seeing"):
+        small_preset(name)
     known = {"text": Teller(), "pictures": Teller((8, 8, 3)), "features": Teller((5,))}
-    monkeypatch.setattr("kzoo.presets.shelf.load", lambda folder: known[str(folder)])
-    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
+    monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: known[preset.given])
     for commands in ("console", "plots"):
         monkeypatch.setattr(f"kzoo.cli.{commands}.start_backend", lambda: None)
     return known

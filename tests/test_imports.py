@@ -38,7 +38,7 @@ ALLOWED = {
     },
     "presets": {"presets", "models", "decoding", "hub", "text", "errors", "files"},
     "evaluation": {"evaluation", "data", "scenes", "text", "errors", "files"},
-    "export": {"export", "engine", "models", "decoding", "text", "errors", "files"},
+    "export": {"export", "engine", "models", "decoding", "hub", "text", "errors", "files"},
     "serve": {"serve", "engine", "models", "presets", "decoding", "hub", "text", "errors", "files", "images"}
     | {"scenes"},  # the page's examples
     "cli": {

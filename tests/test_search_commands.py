@@ -4,6 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from small_preset import small_preset
 from typer.testing import CliRunner
 
 from kzoo import cli
@@ -49,12 +50,10 @@ def used(tmp_path, monkeypatch):
     """The searches that commands use; they run in a folder with a preset and sentences."""
     used = set()
     monkeypatch.chdir(tmp_path)
-    Path("preset").mkdir()
-    Path("preset/search.json").write_text('{"beam_size": 7, "gnmt": 0.6, "max_length": 99}')
+    small_preset("preset", search={"beam_size": 7, "gnmt": 0.6, "max_length": 99})
     for language in ("en", "de"):
         Path(f"test.{language}").write_text("\n".join(TEXT) + "\n")
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: Copier(used))
-    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
     monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)
     for export in ("export_saved_model", "export_ctranslate2"):
         monkeypatch.setattr(f"kzoo.export.{export}", lambda model, *_, **__: used.add(model.search))
@@ -90,12 +89,12 @@ def test_a_device_is_ctranslate2_s(command, used, monkeypatch):
     found = CliRunner().invoke(cli.app, [*COMMANDS[command], "--device", "cuda"])
     assert found.exit_code and "--device cuda" in str(found.exception) and not used
 
-    def opened(folder, compute_type, device):
+    def opened(preset, compute_type, device):
         model = Copier(used)
         model.engine = f"ctranslate2 {compute_type} on {device}"
         return model
 
-    monkeypatch.setattr("kzoo.engine.conversion.why_not", lambda folder: None)
+    monkeypatch.setattr("kzoo.engine.conversion.why_not", lambda preset: None)
     monkeypatch.setattr("kzoo.engine.translator.CTranslate2Translator", opened)
     options = ["--device", "cuda", "--compute-type", "float16", "--length-penalty", "1"]
     found = CliRunner().invoke(cli.app, [*COMMANDS[command], *options])

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from small_preset import small_preset
 from typer.testing import CliRunner
 
 from kzoo import cli
@@ -46,16 +47,17 @@ class Upper(TextTranslator):
 def upper(monkeypatch, tmp_path):
     model = Upper()
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda _: model)
-    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
     monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)
     monkeypatch.setattr(translation, "FEWEST", 3)
-    monkeypatch.chdir(tmp_path)
+    small_preset(tmp_path / "m")
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
     Path("in.txt").write_text("".join(f"{line}\n" for line in LINES))
     return model
 
 
 def kzoo(*arguments):
-    return CliRunner().invoke(cli.app, ["translate", "m", "--input", "in.txt", *arguments])
+    return CliRunner().invoke(cli.app, ["translate", "../m", "--input", "in.txt", *arguments])
 
 
 def upper_lines(n=1):
@@ -168,7 +170,7 @@ def test_an_error_names_the_line_that_it_counts_from(upper, monkeypatch):
 
 def test_a_table_is_refused(upper):
     Path("pairs.tsv").write_text("a\tb\n")
-    refused = CliRunner().invoke(cli.app, ["translate", "m", "--input", "pairs.tsv"])
+    refused = CliRunner().invoke(cli.app, ["translate", "../m", "--input", "pairs.tsv"])
     assert isinstance(refused.exception, UserError)
     assert "cut -f1 pairs.tsv" in str(refused.exception)
 
@@ -177,7 +179,7 @@ def test_a_table_is_refused(upper):
 def test_text_whose_lines_all_have_tabs_is_taken_for_a_table(upper, text, refused):
     Path("pairs.txt").write_text(text)
     for name, options in (("pairs.txt", ["--input", "pairs.txt"]), ("standard input", [])):
-        done = CliRunner().invoke(cli.app, ["translate", "m", *options], input=text)
+        done = CliRunner().invoke(cli.app, ["translate", "../m", *options], input=text)
         if refused:
             assert isinstance(done.exception, UserError)
             assert name in str(done.exception) and "cut -f1" in str(done.exception)
@@ -185,7 +187,7 @@ def test_text_whose_lines_all_have_tabs_is_taken_for_a_table(upper, text, refuse
             assert done.exit_code == 0
 
 
-@pytest.mark.parametrize("command", [["evaluate", "m"], ["report", "page.html", "m", "m"]])
+@pytest.mark.parametrize("command", [["evaluate", "../m"], ["report", "page.html", "../m", "../m"]])
 def test_files_are_one_table_or_a_text_and_its_references(command, upper, monkeypatch):
     told, stub = [], SimpleNamespace(languages=["en", "de"])
     monkeypatch.setattr("kzoo.training.corpus.open_files", lambda test: told.append(test) or stub.none)

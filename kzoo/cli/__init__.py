@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kzoo import __version__
-from kzoo.cli import pictures, plots, scoring, serving, training, translation
+from kzoo.cli import listing, pictures, plots, scoring, serving, training, translation
 from kzoo.errors import exits_on_errors
 
 app = typer.Typer(
@@ -20,17 +20,7 @@ app = typer.Typer(
 )
 
 
-@app.command("list")
-def list_command(pattern: Annotated[str, typer.Argument(help='Names to show, such as "pope*".')] = "*"):
-    """List the zoo's presets: trained ones with their scores, and untrained ones."""
-    from rich.console import Console
-
-    from kzoo.presets.shelf import shelf_table
-
-    Console().print(shelf_table(pattern))
-
-
-for commands in (training, translation, scoring, serving):
+for commands in (listing, training, translation, scoring, serving):
     app.add_typer(commands.app)
 app.add_typer(pictures.app, name="features")
 app.add_typer(plots.app, name="plot")

@@ -15,18 +15,18 @@ from pathlib import Path
 from kzoo.decoding.search_settings import SearchSettings
 from kzoo.engine import Device, Engine, chosen_engine
 from kzoo.errors import UserError, first_line
-from kzoo.hub.integrity import own_search
+from kzoo.hub.preset import Preset
 from kzoo.presets import shelf
 
 
-def chosen_search(folder: Path, beam_size, length_penalty, gnmt, max_length, **others) -> SearchSettings:
+def chosen_search(preset: Preset, beam_size, length_penalty, gnmt, max_length, **others) -> SearchSettings:
     """Return a preset's search settings, changed by a command's options; `None` keeps a setting."""
     given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
-    return own_search(folder).changed(**given, **others)
+    return preset.search.changed(**given, **others)
 
 
 def open_translator(
-    folder: Path,
+    preset: Preset,
     search: SearchSettings,
     engine: Engine = "keras",
     compute_type: str = "float32",
@@ -43,10 +43,10 @@ def open_translator(
     """
     from kzoo.engine.conversion import why_not
 
-    if chosen_engine(engine, lambda: why_not(folder), search, needs) == "ctranslate2":
+    if chosen_engine(engine, lambda: why_not(preset), search, needs) == "ctranslate2":
         from kzoo.engine.translator import CTranslate2Translator
 
-        translator = CTranslate2Translator(folder, compute_type, device=device)
+        translator = CTranslate2Translator(preset, compute_type, device=device)
     else:
         if compute_type != "float32":
             raise UserError(
@@ -59,7 +59,7 @@ def open_translator(
                 "CUDA_VISIBLE_DEVICES=-1 hides GPUs from Keras"
             )
         start_backend()
-        translator = shelf.load(folder)
+        translator = shelf.load(preset)
     translator.search = search
     return translator
 

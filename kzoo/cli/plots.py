@@ -47,11 +47,11 @@ def plot_bridge(
         if not (code and separator and text.strip()):
             raise UserError(f"{code!r} is not LANGUAGE=SENTENCE, as in 'de=Ein Hund rennt.'")
     check_writable(path)
-    folder = locate(preset)
+    located = locate(preset)
     start_backend()
     from kzoo.evaluation.plots import plot_bridge as plot
 
-    translator = load(folder)
+    translator = load(located)
     if not translator.embeds:
         raise UserError(f"preset {preset} has no attention bridge")
     plot({f"{code}: {text}": translator.bridge_attention(text, code) for code, _, text in texts}, path)
@@ -77,7 +77,7 @@ def plot_image(
     from kzoo.data import open_features
     from kzoo.presets.shelf import load, locate
 
-    folder = locate(preset)
+    located = locate(preset)
     check_writable(path)
     found = open_features(features, [name_in(features, image)]) if features else None
     start_backend()
@@ -85,7 +85,7 @@ def plot_image(
     from kzoo.images import shown_images
 
     shown = shown_picture(image)
-    translator = load(folder)
+    translator = load(located)
     read = shown_images(translator, found, 1)[0] if features else image
     words, scores = translator.image_attention(sentence, read)
     if regions:

@@ -16,6 +16,7 @@ from kzoo.files import check_writable
 
 if TYPE_CHECKING:
     from kzoo.data import Corpus
+    from kzoo.hub import Preset
 
 app = typer.Typer()
 
@@ -60,27 +61,27 @@ def evaluate(
     from kzoo.evaluation.directions import evaluate_directions, summarize_directions, write_directions
     from kzoo.evaluation.scores import METEOR_LEFT_OUT, find_meteor, score_table, write_scores
     from kzoo.evaluation.scores import evaluate as evaluate_splits
-    from kzoo.presets.shelf import locate, preset_name
+    from kzoo.presets.shelf import locate
     from kzoo.training.corpus import directions_to_score, languages_known, splits_to_score, text_to_score
 
     splits = list(dict.fromkeys(split or []))
-    folder = locate(preset)
-    search = chosen_search(folder, beam_size, length_penalty, gnmt, max_length)
-    data = text_to_score(folder, files, corpus, splits)
+    located = locate(preset)
+    search = chosen_search(located, beam_size, length_penalty, gnmt, max_length)
+    data = text_to_score(located, files, corpus, splits)
     if output:
         check_writable(output)
-    translator = open_translator(folder, search, engine, compute_type, device, {"pictures": images})
+    translator = open_translator(located, search, engine, compute_type, device, {"pictures": images})
     if (images or shown != "right") and not translator.image_shape:
         raise UserError(f"preset {preset} reads text only: leave {'--images' if images else '--shown'} out")
-    name = preset if "://" in preset else preset_name(preset, folder)  # a handle may name a revision
+    name = preset if "://" in preset else located.name  # a handle may name a revision
     about = {"preset": name, "corpus": data.name, "licence": data.licence}
     searched = {**search.entries(), "truncate": truncate, "engine": translator.engine}
     pictures = {"right": "", "shuffled": ", shuffled pictures", "none": ", no pictures"}[shown]
     how = f"{search}, {translator.engine}{', long sentences truncated' * truncate}{pictures}"
 
     if translator.multilingual and not (source or target or files):
-        name, directions, unseen = directions_to_score(folder, data, splits, translator.languages)
-        if trained := told_trained_rows(preset, folder, data, [name], directions):
+        name, directions, unseen = directions_to_score(located.folder, data, splits, translator.languages)
+        if trained := told_trained_rows(preset, located, data, [name], directions):
             about["trained_rows"] = trained
         total = sum(len(data.sentences(name, code)) for code, _ in directions)
         with progress_bar("translating", total) as advance:
@@ -99,7 +100,7 @@ def evaluate(
         data = data.with_images(images)
     splits = splits or splits_to_score(data, source, target)
     counts = {name: len(data.sentences(name, source)) for name in splits}
-    if trained := told_trained_rows(preset, folder, data, splits, [(source, target)]):
+    if trained := told_trained_rows(preset, located, data, splits, [(source, target)]):
         about["trained_rows"] = trained
     seen = None
     if translator.image_shape:  # of all splits, before translating: any of them may lack images
@@ -152,22 +153,22 @@ def report(
 ):
     """Write a page with two presets' BLEU and their translations side by side, largest differences first."""
     from kzoo.data.features import FeatureFile
-    from kzoo.presets.shelf import locate, preset_name
+    from kzoo.presets.shelf import locate
     from kzoo.training.corpus import check_same_held_out, languages_known, text_to_score
 
     if pictures and not images:
         raise UserError("--pictures needs --images: features name the picture of each sentence")
-    folders = [locate(name) for name in (first, second)]
-    data = text_to_score(folders[0], files, corpus, [split] if split else [])
+    presets = [locate(name) for name in (first, second)]
+    data = text_to_score(presets[0], files, corpus, [split] if split else [])
     split = split or next(name for name in data.splits if name.startswith("test"))
     if not files and not corpus:
-        check_same_held_out(*folders, split)
+        check_same_held_out(*(preset.folder for preset in presets), split)
     check_writable(path)
-    names = tuple(map(preset_name, (first, second), folders))
+    names = tuple(preset.name for preset in presets)
     if names[0] == names[1]:
         names = first, second
-    searches = [chosen_search(folder, beam_size, length_penalty, gnmt, max_length) for folder in folders]
-    translators = list(map(open_translator, folders, searches))
+    searches = [chosen_search(preset, beam_size, length_penalty, gnmt, max_length) for preset in presets]
+    translators = list(map(open_translator, presets, searches))
     from kzoo.evaluation.comparison import cases, compare_bleu, comparison_table, write_report
     from kzoo.images import shown_images
 
@@ -178,8 +179,8 @@ def report(
     data = languages_known(data, files, (source, target))
     sources, references = data.pairs(split, source, target)
     trained = [
-        told_trained_rows(name, folder, data, [split], [(source, target)]).get(split, 0)
-        for name, folder in zip(names, folders, strict=True)
+        told_trained_rows(name, preset, data, [split], [(source, target)]).get(split, 0)
+        for name, preset in zip(names, presets, strict=True)
     ]
     drawn = data.images(split) if data.read_images else None
     if isinstance(drawn, FeatureFile):  # features cannot be shown
@@ -213,17 +214,17 @@ def report(
 
 
 def told_trained_rows(
-    preset: str, folder: Path, data: "Corpus", splits: list[str], directions: list[tuple[str, str]]
+    name: str, preset: "Preset", data: "Corpus", splits: list[str], directions: list[tuple[str, str]]
 ) -> dict[str, int]:
     """Return how many rows of each split a preset was trained on, where known, and warn if there are some."""
     from kzoo.training.trained_rows import count_trained_rows
 
-    counts = {split: count_trained_rows(folder, data, split, directions) for split in splits}
+    counts = {split: count_trained_rows(preset.folder, data, split, directions) for split in splits}
     for split, count in counts.items():
         if count:
             rows = len(data.sentences(split, directions[0][0]))
             warnings.warn(
-                f"{preset} was trained on {count:,} of the {rows:,} rows of {split}: "
+                f"{name} was trained on {count:,} of the {rows:,} rows of {split}: "
                 "its score is higher than on new text",
                 stacklevel=2,
             )

@@ -34,9 +34,9 @@ def export(
     """Export a preset as a TensorFlow SavedModel that takes and returns text, or as a CTranslate2 model."""
     from kzoo.presets.shelf import locate
 
-    place = locate(preset)
-    search = chosen_search(place, beam_size, length_penalty, gnmt, max_length)
-    translator = open_translator(place, search)
+    located = locate(preset)
+    search = chosen_search(located, beam_size, length_penalty, gnmt, max_length)
+    translator = open_translator(located, search)
     from kzoo.export import export_ctranslate2, export_saved_model
 
     if to == "saved_model":
@@ -83,7 +83,7 @@ def serve(
     device: options.DeviceOption = "auto",
 ):
     """Serve a preset with TensorFlow Serving's REST interface and a page to try it."""
-    from kzoo.presets.shelf import locate, preset_name
+    from kzoo.presets.shelf import locate
     from kzoo.serve.startup import check_model_name, end_on_sigterm, reserved
 
     end_on_sigterm()  # also while the model loads
@@ -99,13 +99,13 @@ def serve(
                 "--allow-origin takes a site's scheme, name and port, as a browser sends them: "
                 f"https://site.example or http://localhost:3000, not {origin!r}"
             )
-    folder = locate(preset)
-    name = name or preset_name(preset, folder)
+    located = locate(preset)
+    name = name or located.name
     check_model_name(name)
-    search = chosen_search(folder, beam_size, length_penalty, gnmt, max_length)
+    search = chosen_search(located, beam_size, length_penalty, gnmt, max_length)
     with reserved(host, port) as listening:
         print(f"loading {name} …", file=sys.stderr, flush=True)
-        translator = open_translator(folder, search, engine, compute_type, device)
+        translator = open_translator(located, search, engine, compute_type, device)
         from kzoo.serve import Served
         from kzoo.serve import serve as serve_forever
         from kzoo.serve.server import LOG_FORMAT
@@ -113,7 +113,7 @@ def serve(
         # To a copy of standard error, whose original `start_backend` takes away while Keras is loaded.
         logging.basicConfig(format=LOG_FORMAT, stream=os.fdopen(os.dup(2), "w", buffering=1))
         options = {"max_batch": max_batch, "max_wait": max_wait, "start_keras": start_backend}
-        served = Served(translator, name, version, folder=folder, **options)
+        served = Served(translator, name, version, preset=located, **options)
         shown = f"[{host}]" if ":" in host else host
         address, how = f"http://{shown}:{listening.getsockname()[1]}/", f"{translator.engine}, {search}"
         listening.listen()  # so that clients that read the line can connect

@@ -99,14 +99,13 @@ def translate(
     """Translate a sentence, a file or standard input."""
     from kzoo.data import open_features
     from kzoo.decoding.search_settings import checked_n
-    from kzoo.hub.integrity import METADATA_FILE
     from kzoo.presets.shelf import locate
     from kzoo.text.reading import UnknownCharactersWarning, lacking_line
     from kzoo.text.sentences import SplitTexts
 
-    folder = locate(preset)
+    located = locate(preset)
     limits = {"min_length": min_length, "no_repeat_ngram": no_repeat_ngram}
-    search = chosen_search(folder, beam_size, length_penalty, gnmt, max_length, **limits)
+    search = chosen_search(located, beam_size, length_penalty, gnmt, max_length, **limits)
     if text and file is not None:
         raise UserError("sentences and --input exclude each other: give one of them")
     if file and output and output.is_file() and file.is_file() and output.samefile(file):
@@ -120,7 +119,7 @@ def translate(
     if output:
         check_writable(output)
     needs = {"pictures": image or images, "a prefix": prefix}
-    translator = open_translator(folder, search, engine, compute_type, device, needs)
+    translator = open_translator(located, search, engine, compute_type, device, needs)
     languages = translator.named_direction(source, target)
     done = 0
 
@@ -164,8 +163,8 @@ def translate(
     lacking = [reading for reading in translator.readings(whole, truncate, begun, unknown) if reading.lacking]
     notice = lacking_line(lacking, len(whole.sentences))
     made_of = [search, n_best, truncate, split, unknown, source, target, translator.engine, prefix]
-    files = [*folder.glob(METADATA_FILE), *(image or ()), *([images] if images else ())] if output else []
-    digest = hashlib.sha256(repr([[sha256(path) for path in files], *made_of]).encode())
+    files = [*(image or ()), *([images] if images else ())] if output else []
+    digest = hashlib.sha256(repr([located.files, [sha256(path) for path in files], *made_of]).encode())
     for sentence in sentences if output else ():  # not at once: it would be a copy of the text
         digest.update(repr(sentence).encode())
 

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -12,15 +11,8 @@ from sentencepiece import SentencePieceProcessor
 
 from kzoo.engine import why_not_imported
 from kzoo.errors import UserError
-from kzoo.files import cached_folder, read_object, whole_folder, write_json
-from kzoo.hub.integrity import (
-    CONFIG_FILE,
-    SEARCH_FILE,
-    TRANSLATOR_FILE,
-    SealedFolder,
-    check_name,
-    holds_values,
-)
+from kzoo.files import cached_folder, whole_folder, write_json
+from kzoo.hub.preset import CONFIG_FILE, SEARCH_FILE, Preset, holds_values
 from kzoo.positions import pope_table, sine_table
 from kzoo.text.pieces import MODEL_FILE, PIECES_FILE
 from kzoo.text.vocabulary import END, NOT_TEXT, UNKNOWN
@@ -39,22 +31,19 @@ TOKENIZERS = ("SubwordTokenizer", "MarianTokenizer")
 Weight = Callable[..., np.ndarray]  # of a layer's path, a variable's number there, and its shape
 
 
-def why_not(folder: Path) -> str | None:
+def why_not(preset: Preset) -> str | None:
     """Return why CTranslate2's format cannot hold a preset; `None` if it can."""
     try:
-        backbone = read_object(folder / CONFIG_FILE)
-        settings = read_object(folder / TRANSLATOR_FILE)
-        names = settings["tokenizers"]
-        for name in names:
-            check_name(name, str(folder / TRANSLATOR_FILE))
-        kinds = [read_object(folder / name)["class_name"] for name in names]
-        if reason := why_not_held(settings["class"], backbone["class_name"], backbone["config"], kinds):
+        backbone, settings = preset.backbone, preset.settings
+        names, config = settings["tokenizers"], backbone["config"]
+        kinds = [preset.object(name)["class_name"] for name in names]
+        if reason := why_not_held(settings["class"], backbone["class_name"], config, kinds):
             return reason
-        return other_counts(backbone["config"], [len(_pieces(_assets(folder, name))) for name in names])
+        return other_counts(config, [len(_pieces(preset, name)) for name in names])
     except UserError as error:  # a damaged preset
         return str(error)
     except (AttributeError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
-        return f"preset {folder} is damaged: {error!r}"
+        return f"{preset} is damaged: {error!r}"
 
 
 def why_not_held(translator: str, backbone: str, config: dict, tokenizers: list[str]) -> str | None:
@@ -93,39 +82,31 @@ def other_counts(config: dict, counts: Iterable[int]) -> str | None:
     return None
 
 
-def converted(folder: Path) -> Path:
+def converted(preset: Preset) -> Path:
     """Return the cached folder of a preset's CTranslate2 model. Convert the preset if it is not cached.
 
     The cache key is the SHA-256 of the preset's files, so a different preset in the same folder is
-    converted again. Of a cached model, only the settings, which are read from the preset, are checked.
+    converted again. Files that are needed only for the conversion are only then checked.
 
     Raises:
         UserError: as `convert`; or a file of the preset is missing or altered.
     """
-    sealed = SealedFolder(folder)
-    sealed.check(CONFIG_FILE, TRANSLATOR_FILE)
-    tokenizers = read_object(folder / TRANSLATOR_FILE)["tokenizers"]
-    assets = [_assets(folder, name) / file for name in tokenizers for file in (MODEL_FILE, PIECES_FILE)]
-    used = [folder / SEARCH_FILE, *(folder / name for name in tokenizers), *assets]
-    sealed.require(*(path.relative_to(folder).as_posix() for path in used if path.exists()))
-    if SEARCH_FILE in sealed.files:
-        sealed.check(SEARCH_FILE)
-    key = "\n".join(f"{name} {seen}" for name, seen in sorted(sealed.files.items()) if name != SEARCH_FILE)
+    key = "\n".join(f"{name} {seen}" for name, seen in sorted(preset.files.items()) if name != SEARCH_FILE)
 
     def make(made: Path):
-        sealed.check()
-        convert(folder, made)
+        preset.check()
+        convert(preset, made)
 
     return cached_folder("ctranslate2", f"{FORMAT}\n{key}", make)
 
 
 def convert(
-    folder: Path, output: str | os.PathLike, precision: str = "float32", arguments: dict | None = None
+    preset: Preset, output: str | os.PathLike, precision: str = "float32", arguments: dict | None = None
 ):
     """Write a preset as a CTranslate2 model, with its SentencePiece models beside it.
 
     Args:
-        folder: the preset.
+        preset: the preset.
         output: folder to write, atomically.
         precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
         arguments: of `translate_batch`, to write next to the model.
@@ -134,12 +115,12 @@ def convert(
         UserError: the format does not hold the preset; CTranslate2 cannot be imported; weights that are
             missing, unexpected, of another shape, not finite, or stored in another file.
     """
-    if reason := why_not(folder) or why_not_imported():
+    if reason := why_not(preset) or why_not_imported():
         raise UserError(reason)
     from ctranslate2.specs import TransformerSpec
     from ctranslate2.specs.common_spec import Activation
 
-    config = read_object(folder / CONFIG_FILE)["config"]
+    config = preset.backbone["config"]
     spec = TransformerSpec.from_config(
         config["num_layers"],
         config["num_heads"],
@@ -149,11 +130,10 @@ def convert(
     )
     spec.config.add_source_eos = True
     spec.config.layer_norm_epsilon = 1e-5
-    with _weights(folder) as weight:
+    with _weights(preset) as weight:
         _fill(spec, config, weight)
-    names = dict(zip(SIDES, read_object(folder / TRANSLATOR_FILE)["tokenizers"], strict=True))
-    assets = {side: _assets(folder, name) for side, name in names.items()}
-    pieces = {side: _pieces(path) for side, path in assets.items()}
+    names = dict(zip(SIDES, preset.settings["tokenizers"], strict=True))
+    pieces = {side: _pieces(preset, name) for side, name in names.items()}
     special = slice(UNKNOWN, END + 1)
     pieces["source"][special] = pieces["target"][special]  # which CTranslate2 looks up on both sides
     spec.register_source_vocabulary(pieces["source"])
@@ -165,30 +145,30 @@ def convert(
     with whole_folder(output) as unfinished:
         spec.save(str(unfinished))
         for side, name in names.items():
-            shutil.copyfile(assets[side] / MODEL_FILE, unfinished / f"{side}.spm")
-            if (assets[side] / PIECES_FILE).is_file():
-                config = read_object(folder / name)["config"]
+            (unfinished / f"{side}.spm").write_bytes(preset.read(_asset(name, MODEL_FILE)))
+            if _asset(name, PIECES_FILE) in preset.files:
+                config = preset.object(name)["config"]
                 options = {key: config.get(key) for key in ("language", "normalize_punctuation")}
                 write_json(unfinished / f"{side}.json", {"vocabulary": pieces[side], **options})
         if arguments is not None:
             write_json(unfinished / "translate_batch.json", arguments)
 
 
-def _assets(folder: Path, tokenizer: str) -> Path:
-    """Return the folder of a tokenizer's files."""
-    return folder / "assets" / tokenizer.removesuffix(".json")
+def _asset(tokenizer: str, name: str) -> str:
+    """Return the name of a tokenizer's file in its preset."""
+    return f"assets/{tokenizer.removesuffix('.json')}/{name}"
 
 
-def _pieces(assets: Path) -> list[str]:
+def _pieces(preset: Preset, tokenizer: str) -> list[str]:
     """Return a vocabulary's pieces in the order of their ids."""
-    if (assets / PIECES_FILE).is_file():
-        return json.loads((assets / PIECES_FILE).read_text("utf-8"))
-    processor = SentencePieceProcessor(str(assets / MODEL_FILE))
+    if (listed := _asset(tokenizer, PIECES_FILE)) in preset.files:
+        return json.loads(preset.read(listed))
+    processor = SentencePieceProcessor(model_proto=preset.read(_asset(tokenizer, MODEL_FILE)))
     return [processor.id_to_piece(token) for token in range(processor.vocab_size())]
 
 
 @contextlib.contextmanager
-def _weights(folder: Path):
+def _weights(preset: Preset):
     """Yield a function that returns a variable as float32, given its layer's path, its number and its shape.
 
     At the end, raise `UserError` if the files have another variable.
@@ -197,7 +177,7 @@ def _weights(folder: Path):
 
     with contextlib.ExitStack() as opened:
         # Other weights may lie beside the preset's own.
-        paths = [folder / name for name in sorted(SealedFolder(folder).files) if name.endswith(".weights.h5")]
+        paths = [preset.folder / name for name in sorted(preset.files) if name.endswith(".weights.h5")]
         files = {str(path): opened.enter_context(h5py.File(path)) for path in paths}
 
         rest = set()
@@ -212,20 +192,18 @@ def _weights(folder: Path):
             values = found[()].astype("float32") if floats else np.nan
             if not np.isfinite(values).all():
                 raise UserError(
-                    f"preset {folder}: the weights {name} are missing, no finite floating-point numbers, or "
+                    f"{preset}: the weights {name} are missing, no finite floating-point numbers, or "
                     "in a file outside of it"
                 )
             if values.shape != shape:
-                raise UserError(
-                    f"preset {folder}: the weights {name} have the shape {values.shape}, not {shape}"
-                )
+                raise UserError(f"{preset}: the weights {name} have the shape {values.shape}, not {shape}")
             rest.discard(name)
             return values
 
         yield weight
         if rest:
             raise UserError(
-                f"preset {folder}: its weights have {sorted(rest)[0]}, {len(rest)} in all, which its "
+                f"{preset}: its weights have {sorted(rest)[0]}, {len(rest)} in all, which its "
                 f"{CONFIG_FILE} does not"
             )
 

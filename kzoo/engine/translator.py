@@ -13,7 +13,7 @@ from kzoo.engine import Device, usable_cores, why_not_imported, why_not_searched
 from kzoo.engine.conversion import SIDES, convert, converted
 from kzoo.errors import UserError, first_line
 from kzoo.files import read_object
-from kzoo.hub.integrity import CONFIG_FILE, TRANSLATOR_FILE, SealedFolder, own_search
+from kzoo.hub.preset import Preset
 from kzoo.text.hypotheses import Hypothesis, as_hypotheses
 from kzoo.text.pieces import MarianPieces, Subwords
 from kzoo.text.vocabulary import END
@@ -35,7 +35,7 @@ class CTranslate2Translator(TextTranslator):
     length, without repeated n-grams, or with α = 0.
 
     Args:
-        folder: the preset, as `kzoo.hub.locate` returns it.
+        preset: as `kzoo.presets.locate` returns it.
         compute_type: of CTranslate2, such as `"float32"` or `"int8"`.
         threads: int. Batches translated at a time; by default one per core, and one on a GPU.
         model: the converted model; by default that of the cache.
@@ -43,8 +43,7 @@ class CTranslate2Translator(TextTranslator):
             this type, else the CPU, with a warning if there is a GPU.
 
     Attributes:
-        folder: the preset.
-        listing: the checksums of the preset's files; `None` if the model was given.
+        preset: the preset.
         threads: int. Batches translated at a time.
         device: `"cpu"` or `"cuda"`, where it translates.
         source_language, target_language: codes, or `None`.
@@ -56,13 +55,13 @@ class CTranslate2Translator(TextTranslator):
 
     Example:
 
-    >>> CTranslate2Translator(kzoo.hub.locate("pope_small_multi30k_en_de")).translate(["A dog runs."])
+    >>> CTranslate2Translator(kzoo.presets.locate("pope_small_multi30k_en_de")).translate(["A dog runs."])
     ['Ein Hund rennt.']
     """
 
     def __init__(
         self,
-        folder: Path,
+        preset: Preset,
         compute_type: str = "float32",
         threads: int | None = None,
         model: Path | None = None,
@@ -70,18 +69,16 @@ class CTranslate2Translator(TextTranslator):
     ):
         if reason := why_not_imported():
             raise UserError(f"{reason}, or use engine keras")
-        settings = read_object(folder / TRANSLATOR_FILE)
-        self.listing = None if model else SealedFolder(folder).files  # before it may change
-        model = model or converted(folder)
-        self.folder, self._process = folder, os.getpid()
-        self.source_language = settings.get("source_language")
-        self.search = own_search(folder)
-        self.max_length = read_object(folder / CONFIG_FILE)["config"]["max_length"]
+        model = model or converted(preset)
+        self.preset, self._process = preset, os.getpid()
+        self.source_language = preset.settings.get("source_language")
+        self.search = preset.search
+        self.max_length = preset.backbone["config"]["max_length"]
         self.source_tokenizer, self.target_tokenizer = (_subwords(model, side) for side in SIDES)
         self._model = _opened(model, device, compute_type, threads)
         self.device, self.threads = self._model.device, self._model.num_translators
         self.engine = f"ctranslate2 {compute_type}{' on cuda' * (self.device == 'cuda')}"
-        self.target_language = settings.get("target_language")
+        self.target_language = preset.settings.get("target_language")
         self._written = self.source_tokenizer.vocabulary
         self._ids = {piece: token for token, piece in enumerate(self.target_tokenizer.vocabulary)}
 
@@ -109,8 +106,8 @@ class CTranslate2Translator(TextTranslator):
         ['Ein Hund rennt.']
         """
         with tempfile.TemporaryDirectory() as folder:
-            preset, model = Path(folder) / "preset", Path(folder) / "model"
-            translator.save_to_preset(preset, "float32")
+            preset, model = Preset(Path(folder) / "preset"), Path(folder) / "model"
+            translator.save_to_preset(preset.folder, "float32")
             convert(preset, model)
             return cls(preset, compute_type, threads, model, device)
 

@@ -17,6 +17,7 @@ from kzoo.engine.conversion import convert
 from kzoo.engine.translator import search_arguments
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable
+from kzoo.hub.preset import Preset
 from kzoo.models.preset_checks import check_float16
 
 PRECISIONS = ("float32", "float16", "int8")
@@ -103,8 +104,8 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     if precision == "float16":
         check_float16(translator.backbone.weights)
     with tempfile.TemporaryDirectory() as place:
-        preset = Path(place) / "preset"
-        translator.save_to_preset(preset, dtype="float32")
+        preset = Preset(Path(place) / "preset")
+        translator.save_to_preset(preset.folder, dtype="float32")
         most = translator.backbone.max_length
         search = translator.search.changed(max_length=min(translator.search.max_length or most, most))
         convert(preset, folder, precision, search_arguments(search))

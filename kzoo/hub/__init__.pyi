@@ -1,2 +1,2 @@
-from .integrity import seal as seal
-from .location import locate as locate
+from .preset import Preset as Preset
+from .preset import seal as seal

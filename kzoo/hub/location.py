@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from kzoo.errors import UserError, first_line, nearest
 from kzoo.files import cache_folder, read_object, whole_folder
-from kzoo.hub.integrity import CONFIG_FILE, METADATA_FILE, NOTES, SealedFolder
+from kzoo.hub.preset import CONFIG_FILE, METADATA_FILE, NOTES, Preset
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 HUGGING_FACE = re.compile(rf"hf://({NAME}/{NAME})(?:@({NAME}(?:/{NAME})*))?")
@@ -38,8 +38,8 @@ MARKS = (CONFIG_FILE, METADATA_FILE)
 RECIPE_FILE = "recipe.json"  # in a run's folder, beside its preset
 
 
-def locate(preset: str | os.PathLike) -> Path:
-    """Return the folder of a trained preset. The preset of a handle is fetched unless it is cached.
+def find(preset: str | os.PathLike) -> Preset:
+    """Return a trained preset, or a repository with a Marian model. Fetch a handle's unless it is cached.
 
     Args:
         preset: a folder written by `save_to_preset` or by `kzoo train`; a name on the shelf; or a handle,
@@ -52,19 +52,11 @@ def locate(preset: str | os.PathLike) -> Path:
     if not name:
         raise UserError("the preset's name is empty: give a name, a folder, hf://… or kaggle://…")
     if "://" in name:
-        return fetched(name)
+        return Preset(fetched(name), name)
     for folder in (Path(name), Path(name) / "preset", SHELF / name):
         if any((folder / mark).is_file() for mark in MARKS):
-            return folder
+            return Preset(folder, name)
     raise UserError(_why_not(name))
-
-
-def is_marian(folder: Path) -> bool:
-    """Return whether a folder has a Marian model, which can be converted to a preset."""
-    try:
-        return read_object(folder / CONFIG_FILE).get("model_type") == "marian"
-    except UserError:
-        return False
 
 
 def is_original_marian(path: Path) -> bool:
@@ -178,7 +170,8 @@ def _fill(folder: Path, handle: str, fetch: Fetch):
     metadata = folder / METADATA_FILE
     if not (metadata.is_file() and read_object(metadata).get("files")):  # OPUS-MT's own lists none
         get(CONFIG_FILE)
-    if is_marian(folder):
+    preset = Preset(folder, handle, remedy="fetch it again later, or contact its author")
+    if preset.is_marian:
         weights = "model.safetensors"
         get(*MARIAN_FILES, weights)
         if not (folder / weights).is_file():
@@ -188,9 +181,8 @@ def _fill(folder: Path, handle: str, fetch: Fetch):
         if missing := [name for name in needed if not (folder / name).is_file()]:
             raise UserError(f"{handle}: {', '.join(missing)} cannot be fetched; check the network")
     else:
-        sealed = SealedFolder(folder, handle)
-        get(*sealed.files)
-        sealed.check()
+        get(*preset.files)
+        preset.check()
         for name in NOTES:
             with contextlib.suppress(UserError):  # not every author writes them
                 get(name)

@@ -20,7 +20,7 @@ from msgspec import Meta
 from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError, first_line
 from kzoo.files import check_fetched, read_object, read_typed
-from kzoo.hub.integrity import CONFIG_FILE
+from kzoo.hub.preset import CONFIG_FILE
 from kzoo.models.transformer import TransformerBackbone
 from kzoo.models.translator import Translator
 from kzoo.positions import sine_table

@@ -5,7 +5,6 @@ paths: Keras's safe mode refuses pickled functions, but imports any class that a
 and vocabularies must fit the configuration and be small enough to build.
 """
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +16,7 @@ import numpy as np
 from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
-from kzoo.hub.integrity import holds_values
+from kzoo.hub.preset import Preset, holds_values
 
 IDENTITY = ("module", "class_name", "registered_name")  # how Keras finds a class
 PACKAGES = ("kzoo", "keras_hub")
@@ -25,18 +24,22 @@ KINDS = {"f": "floating-point numbers", "i": "whole numbers", "u": "whole number
 DATA_TYPE = ("keras", "DTypePolicy", None)  # the only class of Keras itself in presets
 
 
-def check_object(configuration: dict, path: Path):
+def check_object(configuration: dict, where: str):
     """Check an object's configuration from a preset's JSON file, without building the object.
+
+    Args:
+        configuration: as Keras serializes the object.
+        where: the file, named in errors.
 
     Raises:
         UserError: it names no class, a class of another package, or a path.
     """
-    _check_class(*(configuration.get(key) for key in IDENTITY), path)
-    check_settings(configuration, path)
+    _check_class(*(configuration.get(key) for key in IDENTITY), where)
+    check_settings(configuration, where)
 
 
-def check_settings(configuration: dict, path: Path):
-    """Check the contents of a preset's JSON file `path`, without building anything.
+def check_settings(configuration: dict, where: str):
+    """Check the contents of a preset's JSON file, without building anything.
 
     Raises:
         UserError: they name a class of another package, or a path.
@@ -46,15 +49,15 @@ def check_settings(configuration: dict, path: Path):
         part = waiting.pop()
         if isinstance(part, dict):
             if any(key in part for key in IDENTITY):
-                _check_class(*(part.get(key) for key in IDENTITY), path)
+                _check_class(*(part.get(key) for key in IDENTITY), where)
             waiting.extend(value for key, value in part.items() if key not in IDENTITY)
         elif isinstance(part, list):
             waiting.extend(part)
         elif isinstance(part, str) and ("/" in part or "\\" in part or part == ".."):
-            raise UserError(f"{path} names the path {part!r:.80}: a preset has its files in its own folder")
+            raise UserError(f"{where} names the path {part!r:.80}: a preset has its files in its own folder")
 
 
-def _check_class(module, class_name, registered_name, path: Path):
+def _check_class(module, class_name, registered_name, where: str):
     if (module, class_name, registered_name) == DATA_TYPE:
         return
     named = registered_name if isinstance(registered_name, str) else ""
@@ -64,33 +67,31 @@ def _check_class(module, class_name, registered_name, path: Path):
     if not separator or package not in PACKAGES or home != package or named != f"{package}>{class_name}":
         named = f"{module}.{class_name}"
         raise UserError(
-            f"{path} names the class {named:.80} ({registered_name!r:.80}): a preset may only name "
+            f"{where} names the class {named:.80} ({registered_name!r:.80}): a preset may only name "
             f"classes of {' and '.join(PACKAGES)}; it was not loaded"
         )
     if keras.saving.get_registered_object(named) is None:  # `kzoo.models` has registered all classes
-        raise UserError(f"{path} names the class {named!r:.80}, which this kzoo does not know: update kzoo")
+        raise UserError(f"{where} names the class {named!r:.80}, which this kzoo does not know: update kzoo")
 
 
-def check_weights(preset: str | os.PathLike, configuration: dict, files: list[Path]):
-    """Check that the weights in HDF5 files fit a backbone's configuration.
+def check_weights(preset: Preset, files: list[Path]):
+    """Check that the weights in a preset's HDF5 files fit its backbone's configuration.
 
     Raises:
         UserError: weights that are missing, unexpected, of another shape or of another kind of numbers;
             values that are not finite, or stored in another file.
     """
+    found, expected = Counter(), _shapes(preset.backbone)
     for file in files:
         for weight in _weights(file):
             numbers = holds_values(weight) and weight.dtype.kind in KINDS
             if not (numbers and np.isfinite(weight[()]).all()):
-                raise UserError(
-                    f"preset {preset}: {weight.name} in {file.name} is not an array of finite numbers"
-                )
-    found = Counter((weight.shape, weight.dtype.kind) for file in files for weight in _weights(file))
-    expected = _shapes(configuration)
+                raise UserError(f"{preset}: {weight.name} in {file.name} is not an array of finite numbers")
+            found[weight.shape, weight.dtype.kind] += 1
     for shape, kind in sorted({*found, *expected}):
         if found[shape, kind] != expected[shape, kind]:
             raise UserError(
-                f"preset {preset}: its configuration has {expected[shape, kind]} weights of shape {shape} "
+                f"{preset}: its configuration has {expected[shape, kind]} weights of shape {shape} "
                 f"with {KINDS[kind]}, but {', '.join(file.name for file in files)} has {found[shape, kind]}"
             )
 
@@ -116,20 +117,20 @@ def _shapes(configuration: dict) -> Counter:
     return Counter((tuple(weight.shape), np.dtype(weight.dtype).kind) for weight in weights)
 
 
-def check_vocabularies(preset: str | os.PathLike, settings: dict, tokenizers: list[Tokenizer]):
+def check_vocabularies(preset: Preset, tokenizers: list[Tokenizer]):
     """Check that no tokenizer has more tokens than the model's vocabulary.
 
     Args:
-        preset: the preset, named in errors.
-        settings: the backbone's settings.
+        preset: the preset.
         tokenizers: those of the source and the target, or of each language.
     """
+    settings = preset.backbone["config"]
     source, target = (settings.get(f"{side}_vocabulary_size") for side in ("source", "target"))
     sizes = settings.get("vocabulary_sizes") or (source, target or source)
     for tokenizer, size in zip(tokenizers, sizes, strict=False):
         if size is not None and tokenizer.vocabulary_size() > size:
             raise UserError(
-                f"preset {preset}: {tokenizer.config_file} has {tokenizer.vocabulary_size()} tokens, "
+                f"{preset}: {tokenizer.config_file} has {tokenizer.vocabulary_size()} tokens, "
                 f"but its model only {size}"
             )
 

@@ -14,17 +14,8 @@ from keras_hub.models import Backbone
 
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable, check_space, read_object, whole_folder
-from kzoo.hub.integrity import (
-    CONFIG_FILE,
-    METADATA_FILE,
-    SEARCH_FILE,
-    TRANSLATOR_FILE,
-    SealedFolder,
-    check_overrides,
-    own_search,
-    seal,
-)
-from kzoo.hub.location import is_marian, locate
+from kzoo.hub.location import find
+from kzoo.hub.preset import CONFIG_FILE, METADATA_FILE, SEARCH_FILE, TRANSLATOR_FILE, Preset, seal
 from kzoo.models.backbones import is_quantized
 from kzoo.models.preset_checks import (
     check_float16,
@@ -38,7 +29,6 @@ WEIGHTS_FILE = "model.weights.h5"  # as keras-hub names it
 SHARDS_FILE = "model.weights.json"  # of large models: lists the file of each weight
 SHARD_SIZE = 0.03  # GiB of float32 per file, half as much in float16; hosts refuse large files
 OWN_WEIGHTS = re.compile(r"model(_\d+)?\.weights\.h5", re.ASCII)  # whole, or a shard
-TOKENIZER_FILE = re.compile(r"[\w-]+\.json", re.ASCII)
 
 
 def write_preset(
@@ -92,12 +82,10 @@ def write_preset(
         for file, entries in ((TRANSLATOR_FILE, content), (SEARCH_FILE, translator.search.entries())):
             (unfinished / file).write_text(json.dumps(entries, indent=4) + "\n")
         seal(unfinished)
-        for file in (CONFIG_FILE, *content["tokenizers"]):  # the checks of `read_preset`
-            check_object(read_object(unfinished / file), Path(folder) / file)
-        _check_translator(content, Path(folder) / TRANSLATOR_FILE)
-        configuration = read_object(unfinished / CONFIG_FILE)
-        check_weights(folder, configuration, sorted(unfinished.glob("*.weights.h5")))
-        check_vocabularies(folder, configuration["config"], tokenizers)
+        preset = Preset(unfinished, str(folder))
+        _check_names(preset)
+        check_weights(preset, _weights_files(preset))
+        check_vocabularies(preset, tokenizers)
         for path in others:
             to = unfinished / path.relative_to(folder)
             if to.exists():
@@ -139,8 +127,7 @@ def _others(folder: Path) -> list[Path]:
         check_replaceable(folder, mark, "*")
     if not (folder / METADATA_FILE).exists():
         return []
-    listed = read_object(folder / METADATA_FILE).get("files")
-    listed = listed or {path.relative_to(folder).as_posix() for path in folder.rglob("*")}  # an older preset
+    listed = read_object(folder / METADATA_FILE).get("files") or ()
     tokenizers = [str(name) for name in read_object(folder / TRANSLATOR_FILE).get("tokenizers") or ()]
     files = {CONFIG_FILE, TRANSLATOR_FILE, SEARCH_FILE, SHARDS_FILE, *tokenizers}
     assets = tuple(f"assets/{name.removesuffix('.json')}/" for name in tokenizers)
@@ -176,63 +163,71 @@ def _halve(path: Path):
     whole.unlink()
 
 
-def read_preset(preset: str | os.PathLike, translator: type[keras.Model], **overrides) -> keras.Model:
+def read_preset(
+    preset: str | os.PathLike | Preset, translator: type[keras.Model], **overrides
+) -> keras.Model:
     """Return the translator that `write_preset` wrote, with its search settings.
 
     Before building anything, check every file against its checksum, every name in it against those allowed
     in a preset, and the weights against the configuration.
 
     Args:
-        preset: a folder, a name on the shelf, or a handle; see `kzoo.hub.locate`.
+        preset: what `kzoo.presets.locate` returns, or a folder, a name on the shelf, or a handle.
         translator: the class to build: the preset's, or a subclass.
         **overrides: arguments of the backbone that replace the saved ones: those in
-            `kzoo.hub.integrity.OVERRIDES`.
+            `kzoo.hub.preset.OVERRIDES`.
 
     Raises:
         UserError: there is no such preset; a file is missing or altered; the format is newer than this kzoo;
             the preset holds another class of translator, or names a class or file that presets may not
             contain; weights or vocabularies do not fit the model; an override that is not allowed.
     """
-    folder = locate(preset).absolute()  # keras-hub would look for a bare name among its own presets
-    if is_marian(folder):
-        raise UserError(f"{folder} holds a Marian model: kzoo.presets.load converts it")
-    sealed = SealedFolder(folder)
-    sealed.require(CONFIG_FILE, TRANSLATOR_FILE)
-    sealed.check()
-    weights = [WEIGHTS_FILE]
-    if not (folder / WEIGHTS_FILE).exists() and (folder / SHARDS_FILE).exists():  # as keras-hub decides
-        shards = keras.tree.flatten(read_object(folder / SHARDS_FILE).get("weight_map"))
-        weights = [SHARDS_FILE, *sorted(set(map(str, shards)))]
-    sealed.require(*weights)
-    settings = read_settings(sealed)
-    kind = settings.pop("class")
+    preset = preset if isinstance(preset, Preset) else find(preset)
+    if preset.is_marian and not preset.conversion:
+        raise UserError(f"{preset} is a Marian model: kzoo.presets.load converts it")
+    preset.require(CONFIG_FILE, TRANSLATOR_FILE)
+    preset.check()
+    _check_names(preset)
+    settings = dict(preset.settings)
+    kind, files = settings.pop("class"), settings.pop("tokenizers")
     several = "languages" in settings
     if kind not in [one.__name__ for one in translator.__mro__] or translator.multilingual != several:
         raise UserError(
-            f"preset {folder} holds a {kind!r:.80}, not a {translator.__name__}: "
-            "read it with kzoo.presets.load"
+            f"{preset} holds a {kind!r:.80}, not a {translator.__name__}: read it with kzoo.presets.load"
         )
-    files = settings.pop("tokenizers")
-    if (folder / SEARCH_FILE).exists():
-        sealed.require(SEARCH_FILE)
-    settings["search"] = own_search(folder)
-    configuration = read_object(folder / CONFIG_FILE)
-    check_object(configuration, folder / CONFIG_FILE)
-    with _in_one_line(folder, overrides):
-        config = configuration["config"]
-        check_overrides(folder, config, overrides)
-        check_weights(folder, configuration, [folder / name for name in weights if name != SHARDS_FILE])
-        by_file = {file: _read_tokenizer(sealed, file) for file in files}
+    settings["search"] = preset.search
+    with _in_one_line(preset, overrides):
+        preset.check_overrides(overrides)
+        check_weights(preset, _weights_files(preset))
+        by_file = {file: _read_tokenizer(preset, file) for file in files}
         tokenizers = [by_file[file] for file in files]
-        check_vocabularies(folder, config, tokenizers)
-        backbone = Backbone.from_preset(str(folder), **overrides)
+        check_vocabularies(preset, tokenizers)
+        backbone = Backbone.from_preset(str(preset.folder), **overrides)
         if several:
             tokenizers = [dict(zip(settings.pop("languages"), tokenizers, strict=True))]
         return translator(backbone, *tokenizers, **settings)
 
 
+def _check_names(preset: Preset):
+    """Raise `UserError` for a class or a path in a preset's JSON files that a preset may not contain."""
+    check_settings(preset.object(TRANSLATOR_FILE), preset.where(TRANSLATOR_FILE))
+    check_object(preset.object(CONFIG_FILE), preset.where(CONFIG_FILE))
+    for file in preset.settings["tokenizers"]:
+        check_object(preset.object(file), preset.where(file))
+
+
+def _weights_files(preset: Preset) -> list[Path]:
+    """Return the files of the weights: one, or those that are listed, as keras-hub chooses."""
+    names = [WEIGHTS_FILE]
+    if not (preset.folder / WEIGHTS_FILE).exists() and (preset.folder / SHARDS_FILE).exists():
+        shards = keras.tree.flatten(preset.object(SHARDS_FILE).get("weight_map"))
+        names = sorted(set(map(str, shards)))
+    preset.require(*names)
+    return [preset.folder / name for name in names]
+
+
 @contextlib.contextmanager
-def _in_one_line(folder: Path, overrides: dict):
+def _in_one_line(preset: Preset, overrides: dict):
     """Turn any error into a one-line `UserError` that says why a preset cannot be built."""
     try:
         yield
@@ -243,51 +238,16 @@ def _in_one_line(folder: Path, overrides: dict):
         reason = (inner or type(error).__name__).splitlines()[0]
         changed = f" with {overrides}" if overrides else ""
         raise UserError(
-            f"preset {folder}{changed} cannot be built by this kzoo ({reason:.160}); if a newer kzoo saved "
+            f"{preset}{changed} cannot be built by this kzoo ({reason:.160}); if a newer kzoo saved "
             "it, update"
         ) from error
 
 
-def _read_tokenizer(sealed: SealedFolder, file: str):
+def _read_tokenizer(preset: Preset, file: str):
     """Return the tokenizer of a configuration, with its assets from the folder of the same name."""
-    sealed.require(file)
-    path = sealed.folder / file
-    configuration = read_object(path)
-    check_object(configuration, path)
-    tokenizer = keras.saving.deserialize_keras_object(configuration, safe_mode=True)
+    tokenizer = keras.saving.deserialize_keras_object(preset.object(file), safe_mode=True)
     if getattr(tokenizer, "config_file", None) != file:
-        raise UserError(f"{path} does not configure a tokenizer that is saved as {file}")
-    assets = [f"assets/{file.removesuffix('.json')}/{asset}" for asset in tokenizer.file_assets]
-    sealed.require(*assets)
-    tokenizer.load_preset_assets(str(sealed.folder))
+        raise UserError(f"{preset.where(file)} does not configure a tokenizer that is saved as {file}")
+    preset.require(*(f"assets/{file.removesuffix('.json')}/{asset}" for asset in tokenizer.file_assets))
+    tokenizer.load_preset_assets(str(preset.folder))
     return tokenizer
-
-
-def read_settings(sealed: SealedFolder) -> dict:
-    """Return the settings of a preset: its translator's class, its tokenizers' files and its languages.
-
-    Raises:
-        UserError: the file is missing, altered or not a kzoo preset's.
-    """
-    sealed.check(TRANSLATOR_FILE)
-    path = sealed.folder / TRANSLATOR_FILE
-    settings = read_object(path)
-    _check_translator(settings, path)
-    return settings
-
-
-def _check_translator(settings: dict, path: Path):
-    """Refuse settings that are not a translator's or contain a path."""
-    check_settings(settings, path)
-    files = settings.get("tokenizers")
-    if "class" not in settings or not isinstance(files, list):
-        raise UserError(f"{path} is not the settings file of a kzoo preset: it lacks class or tokenizers")
-    for file in files:
-        if not isinstance(file, str) or not TOKENIZER_FILE.fullmatch(file):
-            raise UserError(f"{path} names the tokenizer {file!r:.80}, not a file like joint_tokenizer.json")
-    languages = settings.get("languages", [])
-    if not (isinstance(languages, list) and all(isinstance(code, str) for code in languages)):
-        raise UserError(f"{path}: languages is {languages!r:.80}, not a list of codes")
-    for name in ("source_language", "target_language"):
-        if not isinstance(settings.get(name), str | None):
-            raise UserError(f"{path}: {name} is {settings[name]!r:.80}, not a code")

@@ -14,6 +14,7 @@ from kzoo.decoding.batched_search import BatchedSearch, alone, padded
 from kzoo.decoding.search_settings import padded_length
 from kzoo.decoding.text_translator import TextTranslator
 from kzoo.errors import UserError
+from kzoo.hub.preset import Preset
 from kzoo.images import image_rows
 from kzoo.layers import GlyphEmbedding
 from kzoo.models.backbones import BackboneMethod, freeze, frozen_layers, uses_xla
@@ -287,14 +288,14 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
             write_preset(folder, self, *self._tokenizers_and_settings(), dtype)
 
     @classmethod
-    def from_preset(cls, folder: str | os.PathLike, **overrides) -> Self:
+    def from_preset(cls, preset: str | os.PathLike | Preset, **overrides) -> Self:
         """Load a translator that `save_to_preset` wrote.
 
         Args:
-            folder: the preset: a folder, a name on the shelf, or a handle; see `kzoo.presets.load`.
+            preset: a folder, a name on the shelf, a handle, or a located preset; see `kzoo.presets.load`.
             **overrides: arguments of the backbone that replace the saved ones, such as `dropout`.
         """
-        return read_preset(folder, cls, **overrides)
+        return read_preset(preset, cls, **overrides)
 
     def export(
         self,

@@ -2,6 +2,8 @@ from .attention_bridge import attention_bridge_bilingual as attention_bridge_bil
 from .attention_bridge import attention_bridge_bilingual_tiny as attention_bridge_bilingual_tiny
 from .attention_bridge import attention_bridge_m2m as attention_bridge_m2m
 from .attention_bridge import attention_bridge_m2m_tiny as attention_bridge_m2m_tiny
+from .builders import build as build
+from .builders import builder as builder
 from .glyph import glyph_zh_en as glyph_zh_en
 from .glyph import glyph_zh_en_tiny as glyph_zh_en_tiny
 from .glyph import lookup_zh_en as lookup_zh_en
@@ -23,7 +25,6 @@ from .pope import sine_base as sine_base
 from .pope import sine_big as sine_big
 from .pope import sine_small as sine_small
 from .pope import sine_tiny as sine_tiny
-from .shelf import build as build
-from .shelf import builder as builder
 from .shelf import list_presets as list_presets
 from .shelf import load as load
+from .shelf import locate as locate

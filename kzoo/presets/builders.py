@@ -1,19 +1,24 @@
-"""The builders: their names, arguments, phrases and sizes, without importing Keras, which takes seconds."""
+"""The builders: called by name, and their arguments, phrases and sizes without importing Keras."""
 
 import ast
 import functools
+import importlib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kzoo.errors import UserError, nearest
+
+if TYPE_CHECKING:
+    from kzoo.models import MultilingualTranslator, Translator
 
 HERE = Path(__file__).parent
 # Each builder's module, read from the package's stub.
 BUILDERS = {
     name: module
     for module, name in re.findall(r"from \.(\w+) import (\w+)", (HERE / "__init__.pyi").read_text("utf-8"))
-    if module != "shelf"
+    if module not in ("builders", "shelf")
 }
 # What each module's builders call: the function that assembles the translator, and the backbone's class.
 PARTS = {
@@ -21,6 +26,12 @@ PARTS = {
     "glyph": ("recurrent", "RecurrentBackbone"),
     "image_text": ("transformer", "TransformerBackbone"),
     "pope": ("transformer", "TransformerBackbone"),
+}
+# The module that compiles a trained translator, by its backbone's class; see `family`.
+FAMILIES = {
+    "AttentionBridgeBackbone": "attention_bridge",
+    "RecurrentBackbone": "glyph",
+    "TransformerBackbone": "pope",
 }
 # The number of weights with the default vocabularies.
 PARAMETERS = {
@@ -50,6 +61,37 @@ PARAMETERS = {
     "text_only_base": 48_234_496,
     "text_only_tiny": 2_349_568,
 }
+
+
+def build(name: str, *tokenizers, **overrides) -> "Translator | MultilingualTranslator":
+    """Return an untrained, compiled translator: the builder `name` called with the other arguments.
+
+    Raises:
+        UserError: there is no such builder, or it does not accept an argument.
+    """
+    build_preset = builder(name)
+    try:
+        return build_preset(*tokenizers, **overrides)
+    except UserError as error:  # the message is clear without the arguments
+        raise UserError(f"preset {name}: {error}") from None
+    except (TypeError, ValueError) as error:
+        raise UserError(f"preset {name} with {overrides}: {error}") from error
+
+
+def builder(name: str) -> "Callable[..., Translator | MultilingualTranslator]":
+    """Return the function that builds the preset `name`.
+
+    Raises:
+        UserError: there is no such builder.
+    """
+    if name not in BUILDERS:
+        raise UserError(f"no preset {name!r} can be built; {nearest(name, list(BUILDERS))}")
+    return getattr(importlib.import_module(f"kzoo.presets.{BUILDERS[name]}"), name)
+
+
+def family(backbone: str, config: dict) -> str:
+    """Return the module of `kzoo.presets` with the builders of a backbone, by its class and configuration."""
+    return "image_text" if config.get("image_shape") else FAMILIES[backbone]
 
 
 def phrase(builder: str) -> str:

@@ -19,8 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from kzoo.errors import UserError
-from kzoo.hub.integrity import CARD_FILE
-from kzoo.presets.shelf import describe, read_scores
+from kzoo.hub.preset import Preset
 from kzoo.scenes import LANGUAGES, scenes
 from kzoo.scenes.picture import draw
 from kzoo.scenes.scene import OTHER_SENSE
@@ -85,10 +84,10 @@ PAGE = msgspec.json.Decoder(PageRequest)
 
 def page_routes(served: Served) -> list[Route]:
     """Return the routes of `/` and of `/page/…`."""
-    said = {"card": card(served.folder), "examples": examples(served.folder, served.translator)}
-    files = list(FILES)
+    said = {"card": card(served.preset), "examples": examples(served.preset, served.translator)}
+    shown = [(path, file.read_bytes(), kind) for path, file, kind in FILES]
     if said["card"].get("introduction"):
-        files.append(("/page/card", served.folder / CARD_FILE, "text/plain"))
+        shown.append(("/page/card", served.preset.card, "text/plain"))
     glyphs = served.translator.glyphs  # not later: on JAX, a running search owns the weights
 
     async def about_route(_) -> Response:
@@ -103,8 +102,8 @@ def page_routes(served: Served) -> list[Route]:
         return Response(msgspec.json.encode(answer), media_type="application/json")
 
     calls = [("/page/about", about_route, "GET"), ("/page/translate", translate_route, "POST")]
-    for path, file, kind in files:
-        calls.append((path, Response(file.read_bytes(), headers=HEADERS, media_type=kind), "GET"))
+    for path, content, kind in shown:
+        calls.append((path, Response(content, headers=HEADERS, media_type=kind), "GET"))
     return [Route(path, call, methods=[method], include_in_schema=False) for path, call, method in calls]
 
 
@@ -246,26 +245,25 @@ def fitting(weights: np.ndarray) -> tuple[np.ndarray, str]:
     return next((mean, note) for mean, note in means if mean.size <= MOST_WEIGHTS)
 
 
-def card(folder: Path | None) -> dict:
+def card(preset: Preset | None) -> dict:
     """Return what a preset's files say about it.
 
     Returns:
         A dict: "introduction" and "terms", the card's paragraphs, if there is a card; "size" and "licence";
         "scores", rows of a test set, its number of sentences, BLEU and chrF2; perhaps none.
     """
-    if folder is None:
+    if preset is None:
         return {}
-    _, size, _, licence = describe(folder)
-    said = {"size": size, "licence": licence.removeprefix("licence: ")}
-    scores = read_scores(folder)
+    scores = preset.scores
+    said = {"size": preset.size, "licence": scores.get("licence", "not given")}
     corpus, numbers = scores.get("corpus") or "", ("sentences", "bleu", "chrf2")
     said["scores"] = [
         [_test_set(row, corpus), *(row[name] for name in numbers)]
         for row in scores["scores"]
         if "split" in row and all(isinstance(row.get(name), int | float) for name in numbers)
     ]
-    if (folder / CARD_FILE).is_file():
-        text = LEFT_OUT.sub("", (folder / CARD_FILE).read_text("utf-8", errors="replace"))
+    if preset.card is not None:
+        text = LEFT_OUT.sub("", preset.card)
         introduction, *sections = re.split(r"^## +(.+)\n", text, flags=re.M)
         said["introduction"] = _paragraphs(introduction)
         terms = dict(zip(sections[::2], sections[1::2], strict=True)).get("Data and terms", "")
@@ -284,12 +282,12 @@ def _paragraphs(markdown: str) -> list[str]:
     return [" ".join(block.replace("`", "").split()) for block in blocks if block.strip()]
 
 
-def examples(folder: Path | None, translator: "Translator | CTranslate2Translator") -> list[dict]:
+def examples(preset: Preset | None, translator: "Translator | CTranslate2Translator") -> list[dict]:
     """Return examples: dicts of a "text", its "language" and, for a model that reads pictures, an "image".
 
     Presets that do not name their corpus have none. Those that read pictures have examples only for Scenes.
     """
-    corpus = None if folder is None else read_scores(folder).get("corpus")
+    corpus = None if preset is None else preset.scores.get("corpus")
     if translator.image_shape is None:
         known = SENTENCES.get(corpus, {})
         return [

@@ -14,7 +14,7 @@ from kzoo.decoding import SearchSettings
 from kzoo.decoding.search_settings import LENGTHS, padded_length
 from kzoo.engine import why_not_searched
 from kzoo.errors import UserError
-from kzoo.hub.integrity import SealedFolder
+from kzoo.hub.preset import Preset
 from kzoo.text.hypotheses import Hypothesis
 from kzoo.text.vocabulary import UNKNOWN
 
@@ -141,7 +141,8 @@ class EngineSearch:
     def keras(self) -> KerasSearch:
         """Keras's search of the same preset; used only in the thread of slow batches."""
         # Both engines must have the same model; the folder may have been trained on or replaced.
-        if SealedFolder(self.translator.folder).files != self.translator.listing:
+        preset = self.translator.preset
+        if Preset(preset.folder).files != preset.files:
             raise UserError("the preset has changed since the server was started: restart the server")
         # If both engines are on one GPU, Keras must not take all of its memory.
         os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
@@ -149,4 +150,4 @@ class EngineSearch:
         self._start_keras()
         from kzoo.presets.shelf import load
 
-        return KerasSearch(load(str(self.translator.folder)), self._settings, self._max_batch)
+        return KerasSearch(load(preset), self._settings, self._max_batch)

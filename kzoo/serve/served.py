@@ -5,15 +5,11 @@ import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kzoo.decoding.search_settings import SearchSettings
 from kzoo.decoding.text_translator import Prepared
 from kzoo.errors import UserError
-from kzoo.files import read_object
-from kzoo.hub.integrity import METADATA_FILE, own_search
-from kzoo.presets.shelf import direction_key
+from kzoo.hub.preset import Preset, direction_key
 from kzoo.serve.batching import Batcher
 from kzoo.serve.inputs import Limits, decoded_images
 from kzoo.serve.metrics import Metrics
@@ -47,8 +43,8 @@ class Served:
         max_batch: int. Maximum sentences per batch; 1 turns batching off.
         max_wait: float. Maximum milliseconds that a sentence waits for others while a thread is free.
         limits: of requests.
-        folder: the preset's folder. The page shows its card and scores; without it, no translation is marked
-            as doubtful.
+        preset: the preset. The page shows its card and scores; without it, no translation is marked as
+            doubtful.
         start_keras: function called before CTranslate2's translator loads Keras, in a thread of the model.
 
     Attributes:
@@ -68,15 +64,16 @@ class Served:
         max_batch: int = 16,
         max_wait: float = 0.0,
         limits: Limits | None = None,
-        folder: Path | None = None,
+        preset: Preset | None = None,
         start_keras: Callable[[], None] = lambda: None,
     ):
         check_model_name(name)
         if not 0 <= max_wait <= 3_600_000:  # `threading` cannot wait much longer
             raise UserError(f"max_wait must be from 0 to 3,600,000 milliseconds, not {max_wait}")
-        self.translator, self.name, self.version, self.folder = translator, name, version, folder
+        self.translator, self.name, self.version, self.preset = translator, name, version, preset
         self.settings, self.limits = translator.search, limits or Limits()
-        self._low_scores = low_scores(folder, self.settings)
+        # Another beam or penalty than the preset's gives other scores.
+        self._low_scores = preset.low_scores if preset and preset.search == self.settings else {}
         self.engine = translator.engine
         self.metrics = Metrics(self.engine)
         self.readiness = PREPARING
@@ -244,13 +241,3 @@ class Served:
         else:
             log.info("ready: %s", self.engine)
             self.readiness = ""
-
-
-def low_scores(folder: Path | None, search: SearchSettings) -> dict[str, float]:
-    """Return, for each direction, the score below which a translation is doubtful.
-
-    Empty if the server's search is not the preset's: another beam or penalty gives other scores.
-    """
-    if folder is None or own_search(folder) != search:
-        return {}
-    return read_object(folder / METADATA_FILE).get("low_scores") or {}

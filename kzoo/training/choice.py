@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from kzoo.data.own_files import open_files
 from kzoo.data.text_files import unpacked_name
 from kzoo.errors import UserError
-from kzoo.presets.shelf import BUILDERS
+from kzoo.presets.builders import BUILDERS
 
 SAMPLE = 200_000  # sentences of each language in which words and characters are counted
 

@@ -17,7 +17,8 @@ from kzoo.data.corpora import CORPORA, Corpus
 from kzoo.data.language_pairs import check_weights, language_pairs, two_languages
 from kzoo.errors import UserError
 from kzoo.files import read_object, write_json
-from kzoo.presets.shelf import BUILDERS, read_scores
+from kzoo.hub.preset import Preset
+from kzoo.presets.builders import BUILDERS
 from kzoo.training.recipe import Recipe
 from kzoo.training.run_folder import recorded_recipe
 
@@ -108,12 +109,12 @@ def text_languages(recipe: Recipe) -> list[str]:
 
 
 def text_to_score(
-    folder: Path, files: Sequence[Path] | None, corpus: str | None, splits: list[str]
+    preset: Preset, files: Sequence[Path] | None, corpus: str | None, splits: list[str]
 ) -> Corpus:
     """Return the text to score a preset on, checked before a model is loaded.
 
     Args:
-        folder: the preset.
+        preset: the preset.
         files: the user's own text and its references, which become the split `"test"`.
         corpus: a corpus's name.
         splits: the requested splits; if empty, `splits_to_score` chooses them.
@@ -129,7 +130,7 @@ def text_to_score(
         data = open_files(test=files)
         data.pairs("test", *data.languages), data.more_references("test", data.languages[-1])
         return data
-    data = open_corpus(corpus) if corpus else own_corpus(folder, splits)
+    data = open_corpus(corpus) if corpus else own_corpus(preset, splits)
     for split in splits:
         data.languages_in(split)
     return data
@@ -140,12 +141,13 @@ def languages_known(data: Corpus, files: Sequence[Path] | None, languages: tuple
     return open_files(test=files, languages=languages) if files else data
 
 
-def own_corpus(folder: Path, splits: list[str]) -> Corpus:
+def own_corpus(preset: Preset, splits: list[str]) -> Corpus:
     """Return the corpus of a preset's run; without a run, the corpus of its scores.
 
     Raises:
         UserError: the preset names no corpus, or it cannot be used.
     """
+    folder = preset.folder
     try:
         if recipe := _recipe_of(folder):
             if recipe.corpus == "files":
@@ -167,9 +169,9 @@ def own_corpus(folder: Path, splits: list[str]) -> Corpus:
             return corpus
     except UserError as error:
         raise UserError(f"{error}; give --corpus, or --files") from None
-    own = read_scores(folder).get("corpus")
+    own = preset.scores.get("corpus")
     if own not in CORPORA:  # none, or "files"
-        raise UserError(f"preset {folder} does not name a corpus to score it on: give --corpus, or --files")
+        raise UserError(f"{preset} does not name a corpus to score it on: give --corpus, or --files")
     return open_corpus(own)
 
 

@@ -3,17 +3,15 @@
 A run finds the same errors, but later.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from kzoo.data.shards import INDEX, Shards, check_installed
 from kzoo.errors import UserError, nearest
-from kzoo.files import check_replaceable, read_object
-from kzoo.hub import location
-from kzoo.hub.integrity import CONFIG_FILE, TRANSLATOR_FILE, SealedFolder, check_overrides, own_search
+from kzoo.files import check_replaceable
+from kzoo.hub.preset import Preset
 from kzoo.presets.builders import BUILDERS, reads_glyphs, reads_pictures
-from kzoo.presets.shelf import list_presets
+from kzoo.presets.shelf import list_presets, locate
 from kzoo.text.glyphs import render_glyphs
 from kzoo.text.languages import TwoLanguages
 from kzoo.training.corpus import (
@@ -70,8 +68,8 @@ def check_preparation(recipe: Recipe, folder: Path) -> Recipe:
     return recipe
 
 
-def starting_preset(recipe: Recipe, folder: Path, locate: Callable[[str], Path] = location.locate) -> Path:
-    """Return the folder of the trained preset that a recipe fine-tunes, or its copy in the run's folder.
+def starting_preset(recipe: Recipe, folder: Path) -> Preset:
+    """Return the trained preset that a recipe fine-tunes, or its copy in the run's folder.
 
     The copy is used if the run has a checkpoint, or if the preset no longer exists.
 
@@ -79,12 +77,12 @@ def starting_preset(recipe: Recipe, folder: Path, locate: Callable[[str], Path] 
         UserError: there is neither.
     """
     if (start := folder / START).is_dir() and saved_in(folder / "checkpoints"):
-        return start
+        return Preset(start)
     try:
         return locate(recipe.preset)
     except UserError:
         if start.is_dir():
-            return start
+            return Preset(start)
         if "://" in recipe.preset:
             raise
         raise UserError(f"no preset {recipe.preset!r}; {nearest(recipe.preset, list_presets())}") from None
@@ -100,28 +98,23 @@ def _check_builder(recipe: Recipe, folder: Path) -> bool:
 def _check_trained(recipe: Recipe, folder: Path) -> bool:
     """Check what a trained preset's small files tell; return whether its model reads pictures."""
     preset = starting_preset(recipe, folder)
-    if location.is_marian(preset):  # not converted yet
+    if preset.is_marian:  # it may have to be converted
         return False
-    sealed = SealedFolder(preset)
-    sealed.check(CONFIG_FILE, TRANSLATOR_FILE)
-    settings, backbone = (read_object(preset / name) for name in (TRANSLATOR_FILE, CONFIG_FILE))
-    config, languages = backbone.get("config"), settings.get("languages")
-    if not isinstance(config, dict) or not isinstance(languages, list | None):
-        return False  # reading the preset says what is wrong
+    settings, config = preset.settings, preset.backbone["config"]
+    languages = settings.get("languages")
     pictures = bool(config.get("image_shape"))
-    check_model(recipe, languages, pictures, backbone.get("class_name") == "RecurrentBackbone")
-    if languages is None and not _names_targets(sealed, settings):
+    check_model(recipe, languages, pictures, preset.backbone["class_name"] == "RecurrentBackbone")
+    if languages is None and not _names_targets(preset):
         _Languages(settings).direction(recipe.source, recipe.target)
-    check_overrides(recipe.preset, config, recipe.model)
-    own_search(preset).changed(**recipe.search_settings())
+    preset.check_overrides(recipe.model)
+    preset.search.changed(**recipe.search_settings())
     return pictures
 
 
-def _names_targets(sealed: SealedFolder, settings: dict) -> bool:
+def _names_targets(preset: Preset) -> bool:
     """Return whether a preset may have several target languages, which its vocabulary names, as OPUS-MT's."""
-    files = [str(file) for file in settings.get("tokenizers") or ()]
-    sealed.check(*files)
-    return any(read_object(sealed.folder / file).get("class_name") == "MarianTokenizer" for file in files)
+    files = preset.settings["tokenizers"]
+    return any(preset.object(file).get("class_name") == "MarianTokenizer" for file in files)
 
 
 class _Languages(TwoLanguages):

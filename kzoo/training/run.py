@@ -17,7 +17,7 @@ from kzoo.data.batches import sample_of
 from kzoo.errors import UserError
 from kzoo.files import remove_unfinished
 from kzoo.hub.location import RECIPE_FILE
-from kzoo.presets.shelf import write_low_scores
+from kzoo.hub.preset import write_low_scores
 from kzoo.text.vocabulary import unknown_line
 from kzoo.training.checkpoints import Checkpoints, updates
 from kzoo.training.compiling import compile_step, tune_process

@@ -13,7 +13,7 @@ from kzoo.data import Batches, Corpus, FeatureFile, PairBatches, ShardedBatches,
 from kzoo.data.batch_shapes import check_longest
 from kzoo.errors import UserError
 from kzoo.files import whole_folder
-from kzoo.hub.integrity import METADATA_FILE, SealedFolder
+from kzoo.hub.preset import METADATA_FILE, Preset
 from kzoo.images import image_rows
 from kzoo.models import (
     SGD,
@@ -24,7 +24,7 @@ from kzoo.models import (
     SentenceCrossEntropy,
 )
 from kzoo.presets import build, load
-from kzoo.presets.shelf import BUILDERS, locate
+from kzoo.presets.builders import BUILDERS
 from kzoo.text.vocabulary import unknown_characters
 from kzoo.training.corpus import recipe_directions, recipe_weights, text_languages
 from kzoo.training.early_checks import starting_preset
@@ -310,16 +310,15 @@ def copy_start(recipe: Recipe, folder: Path):
         UserError: there is no such preset, it cannot be downloaded, or a file of it is missing or altered.
     """
     start = folder / START
-    preset = starting_preset(recipe, folder, locate)
-    if preset == start:
+    preset = starting_preset(recipe, folder)
+    if preset.place == start:
         return
-    sealed = SealedFolder(preset)
-    sealed.check()
+    preset.check()
     with whole_folder(start) as copy:
-        for name in (METADATA_FILE, *sealed.files):
+        for name in (METADATA_FILE, *preset.files):
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(preset / name, copy / name)
-        if rows := recorded_in(preset):
+            shutil.copyfile(preset.folder / name, copy / name)
+        if rows := recorded_in(preset.folder):
             copy_rows(rows, copy / ROWS)
 
 
@@ -329,11 +328,8 @@ def load_start(recipe: Recipe, folder: Path) -> keras.Model:
     Raises:
         UserError: the copy is altered, or the model does not take these arguments.
     """
-    start = folder / START
-    try:
-        return load(start, dtype=recipe.precision, **recipe.model)
-    except UserError as error:  # name the preset as the recipe does, not its copy
-        raise UserError(str(error).replace(str(start), recipe.preset)) from None
+    copy = Preset(folder / START, recipe.preset)  # errors name it as the recipe does
+    return load(copy, dtype=recipe.precision, **recipe.model)
 
 
 def print_dropped(split: str, count: int, total: int, limit: int):

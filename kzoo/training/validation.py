@@ -8,7 +8,7 @@ from sacrebleu.metrics import CHRF
 
 from kzoo.data import FeatureFile
 from kzoo.evaluation.scores import bleu_metric
-from kzoo.presets.shelf import direction_key
+from kzoo.hub.preset import direction_key
 
 
 class TranslationScore(keras.callbacks.Callback):

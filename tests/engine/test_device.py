@@ -6,7 +6,7 @@ from message_of import message_of
 
 from kzoo.engine import usable_cores
 from kzoo.engine.translator import BATCH, CTranslate2Translator
-from kzoo.hub import locate
+from kzoo.presets import locate
 
 PRESET = "pope_small_multi30k_en_de"
 MISSING = "Library libcublas.so.12 is not found or cannot be loaded"

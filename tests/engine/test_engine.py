@@ -20,10 +20,10 @@ from kzoo.engine.conversion import convert, converted, why_not
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
 from kzoo.files import read_object, write_json
-from kzoo.hub import locate
+from kzoo.hub import Preset, seal
 from kzoo.models import Translator
 from kzoo.positions import sine_table
-from kzoo.presets import load
+from kzoo.presets import load, locate
 from kzoo.presets.pope import transformer
 from kzoo.text import SubwordTokenizer, train_subwords
 from kzoo.text.vocabulary import END, NOT_TEXT, START
@@ -90,7 +90,7 @@ def test_every_position_encoding_has_keras_s_probabilities(encoding, options, no
         [[one.id_to_token(token) for token in row]]
         for one, row in zip(tokenizers, (source, target), strict=True)
     )
-    [scored] = ctranslate2.Translator(str(converted(tmp_path / "preset"))).score_batch(source, target)
+    [scored] = ctranslate2.Translator(str(converted(Preset(tmp_path / "preset")))).score_batch(source, target)
     np.testing.assert_allclose(scored.log_probs, expected, atol=1e-4)
 
 
@@ -126,8 +126,8 @@ def test_a_sentence_ends_at_its_own_limit_beside_longer_ones(tokenizers, tmp_pat
     model.set_weights([random.normal(0, 0.3, weight.shape) for weight in model.get_weights()])
     model.save_to_preset(tmp_path / "preset")
     engine, alone = (
-        CTranslate2Translator(tmp_path / "preset"),
-        ctranslate2.Translator(str(converted(tmp_path / "preset"))),
+        CTranslate2Translator(Preset(tmp_path / "preset")),
+        ctranslate2.Translator(str(converted(Preset(tmp_path / "preset")))),
     )
     sentences = [random.integers(4, 25, count).tolist() for count in (3, 20, 40, 5, 60)]
     found = engine.n_best_of_tokens(sentences, 3, SearchSettings(3))
@@ -159,28 +159,38 @@ def test_a_model_is_converted_once_and_anew_when_the_preset_changes(tokenizers, 
     for seed in (1, 2):
         keras.utils.set_random_seed(seed)
         transformer(*tokenizers, **SIZES).save_to_preset(folder)
-        made += [converted(folder), converted(folder)]
+        made += [converted(Preset(folder)), converted(Preset(folder))]
     assert made[0] == made[1] != made[2] == made[3]
     (folder / "model.weights.h5").write_bytes(b"damaged")
-    assert converted(folder) == made[2]  # what was read when it was whole
+    assert converted(Preset(folder)) == made[2]  # what was read when it was whole
     (folder / "search.json").write_text('{"beam_size": 9}')  # read at each start
-    assert "search.json is altered" in message_of(converted, folder)
+    assert "search.json is altered" in message_of(CTranslate2Translator, Preset(folder))
 
 
 def test_a_damaged_preset_is_refused(tokenizers, tmp_path):
     transformer(*tokenizers, **SIZES).save_to_preset(tmp_path / "preset")
     (tmp_path / "preset/model.weights.h5").write_bytes(b"damaged")
     with pytest.raises(UserError, match="model.weights.h5"):
-        converted(tmp_path / "preset")
-    shutil.copy(tmp_path / "preset/0_tokenizer.json", tmp_path / "elsewhere.json")
-    for name, broken, reason in (
-        ("translator.json", '{"tokenizers": ["../elsewhere.json"]}', "not inside the preset's folder"),
-        ("translator.json", '{"tokenizers": null}', "damaged"),
-        ("translator.json", "{}", "tokenizers"),
-        ("config.json", '{"class_name": "TransformerBackbone", "config": {}}', "damaged"),
+        converted(Preset(tmp_path / "preset"))
+
+
+def test_a_preset_that_is_not_a_translator_s_is_refused(tokenizers, tmp_path):
+    transformer(*tokenizers, **SIZES).save_to_preset(tmp_path / "whole")
+    shutil.copy(tmp_path / "whole/0_tokenizer.json", tmp_path / "elsewhere.json")
+    for number, (name, broken, reason) in enumerate(
+        (
+            ("config.json", '{"class_name": "TransformerBackbone", "config": {}}', "damaged"),
+            ("config.json", "{}", "config.json"),
+            ("translator.json", '{"class": "Translator", "tokenizers": ["../elsewhere.json"]}', "elsewhere"),
+            ("translator.json", '{"class": "Translator", "tokenizers": null}', "tokenizers"),
+            ("translator.json", "{}", "tokenizers"),
+        )
     ):
-        (tmp_path / "preset" / name).write_text(broken)
-        assert reason in why_not(tmp_path / "preset")
+        folder = shutil.copytree(tmp_path / "whole", tmp_path / f"{number}")
+        (folder / name).write_text(broken)
+        assert f"{name} is altered" in why_not(Preset(folder))
+        seal(folder)
+        assert reason in why_not(Preset(folder))
 
 
 @pytest.mark.parametrize(("quota", "cores"), [("150000 100000", 2), ("1000 100000", 1), ("max 100000", 4)])
@@ -194,10 +204,10 @@ def test_a_container_s_limit_counts(quota, cores, tmp_path, monkeypatch):
 
 def test_a_damaged_conversion_is_named(tokenizers, tmp_path):
     transformer(*tokenizers, **SIZES).save_to_preset(tmp_path / "preset")
-    convert(tmp_path / "preset", tmp_path / "model")
+    convert(Preset(tmp_path / "preset"), tmp_path / "model")
     for file in ("model.bin", "source.spm"):
         (tmp_path / "model" / file).write_bytes(b"damaged")
-        message = message_of(CTranslate2Translator, tmp_path / "preset", model=tmp_path / "model")
+        message = message_of(CTranslate2Translator, Preset(tmp_path / "preset"), model=tmp_path / "model")
         assert str(tmp_path / "model") in message and "delete" in message
 
 
@@ -205,7 +215,7 @@ def test_tokens_without_pieces_are_refused(tokenizers, tmp_path):
     source, target = tokenizers
     larger = transformer(source_vocabulary_size=40, target_vocabulary_size=40, **SIZES)
     Translator(larger.backbone, source, target).save_to_preset(tmp_path / "preset")
-    assert "25 for 40 source tokens" in why_not(tmp_path / "preset")
+    assert "25 for 40 source tokens" in why_not(Preset(tmp_path / "preset"))
 
 
 def test_special_pieces_may_have_other_names(tmp_path):
@@ -228,7 +238,7 @@ def test_special_pieces_may_have_other_names(tmp_path):
     translator.save_to_preset(tmp_path / "preset")
     translator = load(tmp_path / "preset")
     texts = ["a dog runs", "the girl"]
-    assert CTranslate2Translator(tmp_path / "preset").translate(texts) == translator.translate(texts)
+    assert CTranslate2Translator(Preset(tmp_path / "preset")).translate(texts) == translator.translate(texts)
 
 
 def test_only_the_preset_s_own_finite_weights_are_read(tokenizers, tmp_path):
@@ -236,18 +246,17 @@ def test_only_the_preset_s_own_finite_weights_are_read(tokenizers, tmp_path):
     for seed, path in enumerate((folder, other)):
         keras.utils.set_random_seed(seed)
         transformer(*tokenizers, **SIZES).save_to_preset(path)
-    expected = CTranslate2Translator(folder).n_best(["a dog runs", "the girl"])
+    expected = CTranslate2Translator(Preset(folder)).n_best(["a dog runs", "the girl"])
     shutil.copy(other / "model.weights.h5", folder / "backup.weights.h5")
-    convert(folder, tmp_path / "model")
-    assert (
-        CTranslate2Translator(folder, model=tmp_path / "model").n_best(["a dog runs", "the girl"]) == expected
-    )
+    convert(Preset(folder), tmp_path / "model")
+    engine = CTranslate2Translator(Preset(folder), model=tmp_path / "model")
+    assert engine.n_best(["a dog runs", "the girl"]) == expected
     name = "layers/reversible_embedding/vars/0"
     with h5py.File(folder / "model.weights.h5", "r+") as file:
         values, shape = file[name][()], file[name].shape
         file[name][0] = np.nan
     with pytest.raises(UserError, match=name):
-        convert(folder, tmp_path / "model")
+        convert(Preset(folder), tmp_path / "model")
     (tmp_path / "elsewhere").write_bytes(values.tobytes())
     with h5py.File(folder / "model.weights.h5", "r+") as file:
         del file[name]
@@ -255,13 +264,13 @@ def test_only_the_preset_s_own_finite_weights_are_read(tokenizers, tmp_path):
             name, shape, values.dtype, external=[(str(tmp_path / "elsewhere"), 0, h5py.h5f.UNLIMITED)]
         )
     with pytest.raises(UserError, match=name):
-        convert(folder, tmp_path / "model")
+        convert(Preset(folder), tmp_path / "model")
 
 
 @pytest.mark.parametrize("activation", ["silu", "tanh"])
 def test_an_activation_is_ctranslate2_s_or_keras_s(activation, tokenizers, tmp_path):
     transformer(*tokenizers, **SIZES, activation=activation).save_to_preset(tmp_path / "preset")
-    assert (why_not(tmp_path / "preset") is None) == (activation == "silu")
+    assert (why_not(Preset(tmp_path / "preset")) is None) == (activation == "silu")
 
 
 @pytest.mark.parametrize(
@@ -273,20 +282,20 @@ def test_an_activation_is_ctranslate2_s_or_keras_s(activation, tokenizers, tmp_p
     ],
 )
 def test_what_the_format_does_not_hold_is_keras_s(preset, reason, tmp_path):
-    folder, search = locate(preset), SearchSettings()
-    assert reason in why_not(folder)
-    assert chosen_engine("auto", lambda: why_not(folder), search) == "keras"
+    located, search = locate(preset), SearchSettings()
+    assert reason in why_not(located)
+    assert chosen_engine("auto", lambda: why_not(located), search) == "keras"
     with pytest.raises(UserError, match=f"{reason}.*--engine"):
-        chosen_engine("ctranslate2", lambda: why_not(folder), search)
+        chosen_engine("ctranslate2", lambda: why_not(located), search)
     with pytest.raises(UserError, match=reason):
-        convert(folder, tmp_path / "model")
+        convert(located, tmp_path / "model")
 
 
 def test_what_the_search_lacks_is_keras_s():
-    folder = locate(PRESET)
-    assert why_not(folder) is None
-    assert chosen_engine("auto", lambda: why_not(folder), SearchSettings()) == "ctranslate2"
-    assert chosen_engine("keras", lambda: why_not(folder), SearchSettings()) == "keras"
+    located = locate(PRESET)
+    assert why_not(located) is None
+    assert chosen_engine("auto", lambda: why_not(located), SearchSettings()) == "ctranslate2"
+    assert chosen_engine("keras", lambda: why_not(located), SearchSettings()) == "keras"
     for search in (
         SearchSettings(length_penalty=GNMT(0.6)),
         SearchSettings(min_length=4),
@@ -294,8 +303,8 @@ def test_what_the_search_lacks_is_keras_s():
         SearchSettings(max_length=1),  # the end symbol alone; CTranslate2 writes another token
         SearchSettings(max_length=12),  # cuts sentences, whose end symbol CTranslate2 does not score
     ):
-        assert chosen_engine("auto", lambda: why_not(folder), search) == "keras"
-    assert chosen_engine("auto", lambda: why_not(folder), SearchSettings(), {"a prefix": "Ein"}) == "keras"
+        assert chosen_engine("auto", lambda: why_not(located), search) == "keras"
+    assert chosen_engine("auto", lambda: why_not(located), SearchSettings(), {"a prefix": "Ein"}) == "keras"
 
 
 SIZES_TOO_LARGE = [{"num_layers": 10**9}, {"max_length": 10**9}, {"position_options": {"first_order": 10**9}}]
@@ -306,7 +315,8 @@ def test_sizes_that_would_fill_the_memory_are_not_converted(size, tokenizers, tm
     transformer(*tokenizers, **SIZES).save_to_preset(tmp_path)
     config = read_object(tmp_path / "config.json")
     write_json(tmp_path / "config.json", {**config, "config": {**config["config"], **size}})
-    assert str(10**9) in why_not(tmp_path)
+    seal(tmp_path)
+    assert str(10**9) in why_not(Preset(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["search.json", "assets/0_tokenizer/vocabulary.spm"])
@@ -315,15 +325,15 @@ def test_a_file_without_a_checksum_is_not_used(name, tokenizers, tmp_path):
     metadata = read_object(tmp_path / "metadata.json")
     del metadata["files"][name]
     write_json(tmp_path / "metadata.json", metadata)
-    assert f"lists no {name}" in message_of(converted, tmp_path)
+    assert f"lists no {name}" in message_of(CTranslate2Translator, Preset(tmp_path))
 
 
 def test_a_hidden_file_needs_no_checksum(tokenizers, tmp_path):
     transformer(*tokenizers, **SIZES).save_to_preset(tmp_path)
     (tmp_path / "assets/0_tokenizer/.DS_Store").touch()
-    converted(tmp_path)
+    converted(Preset(tmp_path))
     (tmp_path / "translator.json").write_text("{}")
-    assert "translator.json is altered" in message_of(converted, tmp_path)
+    assert "translator.json is altered" in message_of(CTranslate2Translator, Preset(tmp_path))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")

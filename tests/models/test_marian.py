@@ -22,7 +22,7 @@ from kzoo.errors import UserError
 from kzoo.export import export_ctranslate2
 from kzoo.models.marian import read_marian, read_tensors
 from kzoo.presets import load
-from kzoo.presets.shelf import locate, preset_name
+from kzoo.presets.shelf import locate
 from kzoo.serve import Served, create_app
 from kzoo.training import Recipe, train
 
@@ -177,10 +177,11 @@ def test_bytes_are_joined_as_transformers_does(tmp_path):
 
 def test_the_engine_has_its_scores(tmp_path):
     repository = repositories.make(tmp_path / "opus-mt-en-mul", languages=("fra", "deu"))
-    folder = locate(repository)
+    preset = locate(repository)
+    assert preset.search == load(repository).search
     (repository / "scores.json").write_text("{}")
-    assert locate(repository) == folder  # not converted again
-    model, random = load(folder), np.random.default_rng(1)
+    assert locate(repository).folder == preset.folder  # not converted again
+    model, random = load(preset), np.random.default_rng(1)
     source, target = random.integers(4, 90, 9), random.integers(4, 90, 12)
     logits = keras.ops.convert_to_numpy(
         model({"source": np.array([[*source, 3]]), "target": np.array([[2, *target]])})
@@ -188,9 +189,9 @@ def test_the_engine_has_its_scores(tmp_path):
     logits[:, :3] = -np.inf
     expected = [log_softmax(row)[token] for row, token in zip(logits, [*target, 3], strict=True)]
     pieces = [[[model.source_tokenizer.id_to_token(token) for token in row]] for row in (source, target)]
-    [scored] = ctranslate2.Translator(str(converted(folder))).score_batch(*pieces)
+    [scored] = ctranslate2.Translator(str(converted(preset))).score_batch(*pieces)
     np.testing.assert_allclose(scored.log_probs, expected, atol=1e-4)
-    engine = CTranslate2Translator(folder)
+    engine = CTranslate2Translator(preset)
     for texts in (TEXTS, [">>fra<< A dog runs."]):
         assert engine.source_tokenizer(texts) == model.source_tokenizer(texts)
     engine.target_language = "fra"
@@ -377,7 +378,7 @@ def test_a_folder_gives_the_languages_whatever_its_path(repository, tmp_path, mo
     for path in (".", str(folder)):
         translator = load(path)
         assert (translator.source_language, translator.target_language) == ("en", "de")
-        assert preset_name(path, locate(path)) == "opus-mt-en-de"
+        assert locate(path).name == "opus-mt-en-de"
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ import pytest
 from kzoo.decoding import GNMT, SearchSettings
 from kzoo.engine.conversion import converted, why_not
 from kzoo.errors import UserError
-from kzoo.hub import seal
-from kzoo.hub.integrity import holds_values
+from kzoo.hub import Preset, seal
+from kzoo.hub.preset import holds_values
 from kzoo.models import (
     AttentionBridgeBackbone,
     MultilingualTranslator,
@@ -141,15 +141,6 @@ def test_sealed_files_of_a_user_stay_and_a_preset_s_own_go(saved, preset, monkey
     found = {path.relative_to(preset).as_posix() for path in preset.rglob("*") if path.is_file()}
     assert found == {*FILES, "metadata.json", *mine}
     assert {(preset / name).read_text() for name in mine} == {"mine"}
-
-
-def test_a_preset_of_before_checksums_is_replaced(saved, preset):
-    rewrite(preset / "metadata.json", files=None)
-    (preset / "config.json").write_text("{}")
-    (preset / "assets" / "diagram.png").write_bytes(b"mine")
-    Translator.from_preset(saved).save_to_preset(preset)
-    Translator.from_preset(preset)
-    assert (preset / "assets" / "diagram.png").read_bytes() == b"mine"
 
 
 def test_a_folder_of_other_things_is_left_alone(saved, tmp_path):
@@ -280,12 +271,6 @@ def test_a_preset_carries_its_search(saved, preset):
     assert load(preset).search == SearchSettings(4, GNMT(0.6), 9)
 
 
-def test_a_preset_of_before_searches_has_the_default(preset):
-    (preset / "search.json").unlink()
-    seal(preset)
-    assert load(preset).search == SearchSettings(5, 1.0)
-
-
 def test_a_search_that_is_not_listed_or_cannot_be_is_refused(preset):
     rewrite(preset / "search.json", beam_size=-1)
     seal(preset)
@@ -314,7 +299,7 @@ def test_a_subclass_of_its_translator_reads_it_and_ctranslate2_does_not(saved, t
     translator = Mine.from_preset(saved)
     assert type(translator) is Mine
     translator.save_to_preset(tmp_path / "mine")
-    assert "this is a Mine" in why_not(tmp_path / "mine")
+    assert "this is a Mine" in why_not(Preset(tmp_path / "mine"))
 
 
 def test_languages_may_share_a_tokenizer(saved, tmp_path):
@@ -363,6 +348,7 @@ def test_a_changed_file_is_found_before_another_is_parsed(preset):
     [
         ({"kzoo_format": 2}, ["has format 2", "update kzoo"]),
         ({"kzoo_format": "2"}, ["has format '2'"]),
+        ({"kzoo_format": None}, ["has format None"]),
         ({"files": None}, ["lists no checksums", "save_to_preset"]),
         ({"files": {}}, ["lists no checksums"]),
         ({"files": {"config.json": 7}}, ["lists no translator.json"]),
@@ -393,11 +379,12 @@ def test_a_file_that_is_not_listed_is_not_read(preset, name):
         Translator.from_preset(preset)
 
 
-@pytest.mark.parametrize("note", ["README.md", "scores.json"])
-def test_what_a_page_shows_is_no_link_out_of_the_folder(note, preset, tmp_path):
+@pytest.mark.parametrize(("note", "shown"), [("README.md", "card"), ("scores.json", "scores")])
+def test_what_a_page_shows_is_no_link_out_of_the_folder(note, shown, preset, tmp_path):
     (tmp_path / "secret").write_text("{}")
     (preset / note).symlink_to(tmp_path / "secret")
-    refused(preset, f"{note} is a link out of the folder")
+    with pytest.raises(UserError, match=f"{note} is a link out of the folder"):
+        getattr(Preset(preset), shown)
 
 
 def test_a_link_out_of_the_folder_is_refused(preset, tmp_path):
@@ -473,7 +460,7 @@ def test_a_configuration_of_another_model_is_refused(tmp_path):
         seal(folder)
         refused(folder, "its configuration has", "but model.weights.h5 has")
         with pytest.raises(UserError):
-            converted(folder)
+            converted(Preset(folder))
     (folder / "config.json").write_text(json.dumps(whole))
     seal(folder)
     load(folder)
@@ -514,13 +501,13 @@ def test_weights_that_are_not_the_model_s_are_refused(preset, tmp_path, monkeypa
         seal(spoiled)
         refused(spoiled, words, path.name)
         with pytest.raises(UserError, match="weights"):
-            converted(spoiled)
+            converted(Preset(spoiled))
     with h5py.File(sorted(folder.glob("*.weights.h5"))[-1], "r+") as file:
         file["more"] = np.zeros(3)
     seal(folder)
     refused(folder, "its configuration has 0 weights of shape (3,)")
     with pytest.raises(UserError, match="its weights have more"):
-        converted(folder)
+        converted(Preset(folder))
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,15 @@ import huggingface_hub
 import kagglehub
 import numpy as np
 import pytest
-from rich.console import Console
+from typer.testing import CliRunner
 
 from kzoo import presets
+from kzoo.cli import app
+from kzoo.cli.listing import described
 from kzoo.errors import UserError
-from kzoo.hub import locate, location
-from kzoo.hub.integrity import SealedFolder
-from kzoo.presets import list_presets, load, shelf
+from kzoo.hub import Preset, location, seal
+from kzoo.presets import list_presets, load, locate
+from kzoo.presets.builders import BUILDERS, family
 
 NAME = "pope_small_multi30k_en_de"
 HANDLE = "hf://someone/some-preset"
@@ -87,7 +89,7 @@ def refused(preset, *words):
 
 
 def test_builders_are_found_by_editors():
-    assert {*shelf.BUILDERS, "build", "builder", "list_presets", "load"} == set(presets.__all__)
+    assert {*BUILDERS, "build", "builder", "list_presets", "load", "locate"} == set(presets.__all__)
 
 
 def test_fetched_once_checked_and_offline_from_then_on(hub, tmp_path, shelved):
@@ -95,12 +97,12 @@ def test_fetched_once_checked_and_offline_from_then_on(hub, tmp_path, shelved):
         np.testing.assert_array_equal(ours, theirs)
     folder = tmp_path / "cache" / "presets" / "hf" / "someone" / "some-preset" / "main"
     assert {preset for preset, _ in hub.asked} == {("someone/some-preset", None)}
-    names = ["metadata.json", *SealedFolder(folder).files, "README.md", "scores.json"]
+    names = ["metadata.json", *Preset(folder).files, "README.md", "scores.json"]
     assert sorted(name for _, name in hub.asked) == sorted(names)
     assert kept(tmp_path) == sorted(folder / name for name in names)  # files, no links, no notes
     assert not any(path.is_symlink() for path in kept(tmp_path))
     hub.online = False
-    assert locate(HANDLE) == folder
+    assert locate(HANDLE).folder == folder
 
 
 @pytest.mark.parametrize(
@@ -113,7 +115,7 @@ def test_fetched_once_checked_and_offline_from_then_on(hub, tmp_path, shelved):
     ],
 )
 def test_a_revision_or_version_is_pinned(hub, tmp_path, handle, asked, folder):
-    assert locate(handle) == tmp_path / "cache" / "presets" / folder
+    assert locate(handle).folder == tmp_path / "cache" / "presets" / folder
     assert {preset for preset, _ in hub.asked} == {asked}
 
 
@@ -121,13 +123,13 @@ def test_a_revision_or_version_is_pinned(hub, tmp_path, handle, asked, folder):
 def test_a_preset_may_have_no_card_and_no_scores(hub, handle):
     (hub.folder / "README.md").unlink()
     (hub.folder / "scores.json").unlink()
-    SealedFolder(locate(handle)).check()
+    locate(handle).check()
 
 
 def test_a_kaggle_notebook_has_a_folder_of_its_own(hub, monkeypatch):
     monkeypatch.setattr(kagglehub, "model_download", lambda handle, path, output_dir: str(hub.folder / path))
-    SealedFolder(locate(KAGGLE)).check()
-    assert (locate(KAGGLE) / "README.md").is_file()
+    locate(KAGGLE).check()
+    assert (locate(KAGGLE).folder / "README.md").is_file()
 
 
 @pytest.mark.parametrize(
@@ -165,7 +167,7 @@ def test_a_break_leaves_nothing_and_the_next_try_all(hub, tmp_path):
     refused(HANDLE, HANDLE, "model.weights.h5")
     assert kept(tmp_path) == []
     weights.rename(hub.folder / "model.weights.h5")
-    SealedFolder(locate(HANDLE)).check()
+    locate(HANDLE).check()
 
 
 def test_a_name_is_no_pattern(hub):
@@ -173,7 +175,7 @@ def test_a_name_is_no_pattern(hub):
     metadata = json.loads((hub.folder / "metadata.json").read_text())
     metadata["files"]["notes[1].txt"] = hashlib.sha256(b"kept").hexdigest()
     (hub.folder / "metadata.json").write_text(json.dumps(metadata))
-    assert (locate(HANDLE) / "notes[1].txt").read_text() == "kept"
+    assert (locate(HANDLE).folder / "notes[1].txt").read_text() == "kept"
 
 
 def test_what_a_killed_download_left_is_removed_by_the_next(hub, tmp_path):
@@ -181,7 +183,7 @@ def test_what_a_killed_download_left_is_removed_by_the_next(hub, tmp_path):
     left.mkdir(parents=True)
     (left / "metadata.json").write_text("{")
     os.utime(left, (0, 0))
-    assert [path.name for path in locate(HANDLE).parent.iterdir()] == ["main"]
+    assert [path.name for path in locate(HANDLE).folder.parent.iterdir()] == ["main"]
 
 
 def test_an_altered_file_is_not_kept(hub, tmp_path):
@@ -217,23 +219,25 @@ def test_two_that_fetch_at_once_do_not_harm_each_other(hub, tmp_path, monkeypatc
 
     monkeypatch.setattr(location, "_fill", fill_together)
     found = []
-    threads = [threading.Thread(target=lambda: found.append(locate(HANDLE))) for _ in range(2)]
+    threads = [threading.Thread(target=lambda: found.append(locate(HANDLE).folder)) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(found) == 2 and len(set(found)) == 1
-    SealedFolder(found[0]).check()
+    Preset(found[0]).check()
     assert [path.name for path in found[0].parent.iterdir()] == ["main"]
 
 
 def test_what_was_altered_in_the_cache_is_refused_until_it_is_deleted(hub):
-    folder = locate(HANDLE)
+    folder = locate(HANDLE).folder
     (folder / "joint_tokenizer.json").write_text("{}")
-    with pytest.raises(UserError, match="main: joint_tokenizer.json is altered.*delete the folder and fetch"):
+    with pytest.raises(
+        UserError, match=f"{HANDLE}: joint_tokenizer.json is altered.*delete {folder} and fetch"
+    ):
         load(HANDLE)
     shutil.rmtree(folder)
-    SealedFolder(locate(HANDLE)).check()
+    locate(HANDLE).check()
 
 
 def test_a_cache_that_cannot_be_written_is_one_line(hub, tmp_path, monkeypatch):
@@ -245,9 +249,10 @@ def test_a_cache_that_cannot_be_written_is_one_line(hub, tmp_path, monkeypatch):
 def test_locate_takes_a_folder_a_run_or_a_name(tmp_path):
     shelved = location.SHELF / NAME
     shutil.copytree(shelved, tmp_path / "run" / "preset")
-    assert locate(NAME) == shelved
-    assert locate(shelved) == shelved
-    assert locate(tmp_path / "run") == tmp_path / "run" / "preset"
+    assert locate(NAME).folder == shelved
+    assert locate(shelved).folder == shelved
+    assert locate(locate(NAME)).folder == shelved
+    assert locate(tmp_path / "run").folder == tmp_path / "run" / "preset"
     refused("pope_small_multi30k_en_d", "no trained preset", f"did you mean {NAME}")
     refused(tmp_path / "none", "no folder", "none: give a trained preset, or the folder of a run")
     (tmp_path / "opus-2020.zip").write_bytes(b"PK")
@@ -287,7 +292,7 @@ def test_a_dtype_that_keras_does_not_know_is_named(dtype):
 
 def test_the_shelf_s_presets_are_as_they_were_sealed():
     for name in location.shelved():
-        SealedFolder(location.SHELF / name).check()
+        locate(name).check()
 
 
 def test_what_can_be_installed_is_what_the_shelf_has():
@@ -295,10 +300,7 @@ def test_what_can_be_installed_is_what_the_shelf_has():
 
 
 def printed(pattern):
-    console = Console(width=120)
-    with console.capture() as capture:
-        console.print(shelf.shelf_table(pattern))
-    return capture.get()
+    return CliRunner(env={"COLUMNS": "120"}).invoke(app, ["list", pattern]).stdout
 
 
 def test_the_list_says_family_languages_size_scores_and_licence():
@@ -327,21 +329,23 @@ def test_a_preset_loads_where_nothing_was_imported_before():
 
 def test_presets_of_many_directions_and_without_scores(tmp_path):
     folder = shutil.copytree(location.SHELF / NAME, tmp_path / "preset")
-    (folder / "translator.json").write_text('{"languages": ["en", "de", "fr"]}')
+    settings = {"class": "MultilingualTranslator", "tokenizers": [], "languages": ["en", "de", "fr"]}
+    (folder / "translator.json").write_text(json.dumps(settings))
+    seal(folder)
     rows = [{"source": "en", "target": "de", "bleu": 20.0}, {"source": "de", "target": "en", "bleu": 30.0}]
     (folder / "scores.json").write_text(json.dumps({"licence": "CC BY 4.0", "scores": rows}))
-    described = shelf.describe(folder)
-    assert [described[0], *described[2:]] == [
+    lines = described(Preset(folder))
+    assert [lines[0], *lines[2:]] == [
         "en, de, fr",
         "BLEU 25.0, mean of 2 directions",
         "licence: CC BY 4.0",
     ]
     (folder / "scores.json").unlink()
-    assert shelf.describe(folder)[2:] == ["not scored", "licence: not given"]
+    assert described(Preset(folder))[2:] == ["not scored", "licence: not given"]
 
 
 def test_families_go_by_the_backbone():
-    assert shelf.family("TransformerBackbone", {"image_shape": None}) == "pope"
-    assert shelf.family("TransformerBackbone", {"image_shape": [64, 64, 3]}) == "image_text"
-    assert shelf.family("RecurrentBackbone", {}) == "glyph"
-    assert shelf.family("AttentionBridgeBackbone", {}) == "attention_bridge"
+    assert family("TransformerBackbone", {"image_shape": None}) == "pope"
+    assert family("TransformerBackbone", {"image_shape": [64, 64, 3]}) == "image_text"
+    assert family("RecurrentBackbone", {}) == "glyph"
+    assert family("AttentionBridgeBackbone", {}) == "attention_bridge"

@@ -17,7 +17,8 @@ import pytest
 from kzoo.decoding import GNMT
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
-from kzoo.hub import locate, seal
+from kzoo.hub import Preset, seal
+from kzoo.presets import locate
 from kzoo.serve import Limits, Served, create_app
 from kzoo.serve.openapi import forms
 from kzoo.serve.rest import signatures
@@ -171,8 +172,8 @@ def test_a_search_that_ctranslate2_lacks_is_refused(search):
 
 
 def test_both_engines_have_the_same_model(tmp_path):
-    folder = shutil.copytree(locate(PRESET), tmp_path / "preset")
-    translator = CTranslate2Translator(folder)
+    folder = shutil.copytree(locate(PRESET).folder, tmp_path / "preset")
+    translator = CTranslate2Translator(Preset(folder))
     search = EngineSearch(translator, translator.search, 1, lambda: None)
     (folder / "notes.txt").write_text("trained further")
     seal(folder)

@@ -14,16 +14,17 @@ import pytest
 from conftest import running
 from message_of import message_of
 from PIL import Image
+from small_preset import small_preset
 from tiny_models import BEAM, CHARACTERS, SIZES, TEXT, bridge, picture_file, pictures, pope
 
 from kzoo.decoding import SearchSettings
+from kzoo.hub import Preset
 from kzoo.models import RecurrentBackbone, Translator
 from kzoo.presets import image_text_tiny
-from kzoo.serve import inputs, page
+from kzoo.serve import Served, inputs, page
 from kzoo.serve.batching import Batcher, Busy
 from kzoo.serve.inputs import decoded_images
 from kzoo.serve.page import drawn_attention, fitting
-from kzoo.serve.served import low_scores
 
 ENGLISH_FRENCH = {"source_language": "en", "target_language": "fr"}
 
@@ -137,29 +138,22 @@ def test_a_picture_is_decoded_once_and_one_at_a_time(served, monkeypatch):
     assert threads == ["checks_0"]
 
 
+ROW = {"split": "test", "sentences": 9, "bleu": 30.1, "chrf2": 50.2}
+
+
 @pytest.fixture
-def folder(tmp_path):
+def preset(tmp_path):
     """A preset's small files, with a card."""
-    files = {
-        "metadata.json": {"parameter_count": 1_500_000, "low_scores": {"en-de": -0.5}},
-        "translator.json": {"source_language": "en", "target_language": "de"},
-        "search.json": {"beam_size": 5, "length_penalty": 1.0},
-        "scores.json": {
-            "corpus": "scenes",
-            "licence": "free",
-            "scores": [{"split": "test", "sentences": 9, "bleu": 30.1, "chrf2": 50.2}],
-        },
-    }
-    for name, content in files.items():
-        (tmp_path / name).write_text(json.dumps(content))
     code = "```sh\n## Data and terms\n\n2\n```"
     card = f"# name\nA `small`\nmodel.\n\n{code}\n\n## Data and terms\n\nFree.\n\n| a |\n"
     (tmp_path / "README.md").write_text(card)
-    return tmp_path
+    scores = {"corpus": "scenes", "licence": "free", "scores": [ROW]}
+    metadata = {"parameter_count": 1_500_000, "low_scores": {"en-de": -0.5}}
+    return small_preset(tmp_path, metadata, search={"beam_size": BEAM}, scores=scores)
 
 
-def test_a_card_is_said_in_paragraphs(folder):
-    said = page.card(folder)
+def test_a_card_is_said_in_paragraphs(preset):
+    said = page.card(preset)
     assert said.pop("size").startswith("1.5 M parameters")
     assert said == {
         "licence": "free",
@@ -168,11 +162,8 @@ def test_a_card_is_said_in_paragraphs(folder):
         "terms": ["Free."],
     }
     assert page.card(None) == {}
-    (folder / "README.md").write_bytes(b"# name\nna\xefve")
-    assert page.card(folder)["introduction"] == ["na\ufffdve"]
-
-
-ROW = {"split": "test", "sentences": 9, "bleu": 30.1, "chrf2": 50.2}
+    (preset.folder / "README.md").write_bytes(b"# name\nna\xefve")
+    assert page.card(Preset(preset.folder))["introduction"] == ["na\ufffdve"]
 
 
 @pytest.mark.parametrize(
@@ -184,37 +175,39 @@ ROW = {"split": "test", "sentences": 9, "bleu": 30.1, "chrf2": 50.2}
         ({"scores": None}, []),
     ],
 )
-def test_scores_edited_by_hand_do_not_keep_the_page_from_being_made(edited, shown, folder):
-    (folder / "scores.json").write_text(json.dumps(edited))
-    assert page.card(folder)["scores"] == shown
+def test_scores_edited_by_hand_do_not_keep_the_page_from_being_made(edited, shown, preset):
+    (preset.folder / "scores.json").write_text(json.dumps(edited))
+    assert page.card(preset)["scores"] == shown
 
 
-def test_a_server_says_its_preset_s_card_and_threshold(folder):
-    (folder / "search.json").write_text(f'{{"beam_size": {BEAM}}}')
-    with running(pope(), folder=folder) as address:
+def test_a_server_says_its_preset_s_card_and_threshold(preset):
+    with running(pope(), preset=preset) as address:
         assert get(address)["card"]["introduction"] == ["A small model."]
-        assert httpx.get(f"{address}/page/card").text == (folder / "README.md").read_text()
+        assert httpx.get(f"{address}/page/card").text == (preset.folder / "README.md").read_text()
         assert post(address, text=TEXT).json()["low_score"] == -0.5
 
 
-def test_low_scores_are_of_the_same_search(folder):
-    own = SearchSettings()
-    assert low_scores(folder, own) == {"en-de": -0.5}
-    assert low_scores(None, own) == {}
+def test_low_scores_are_of_the_same_search(preset):
+    def low_score(preset, **search):
+        translator = pope()
+        translator.search = SearchSettings(BEAM).changed(**search)
+        return Served(translator, "m", preset=preset).low_score(("en", "de"))
+
+    assert low_score(preset) == -0.5
+    assert low_score(None) is None
     for other in ({"length_penalty": 0.6}, {"beam_size": 1}, {"max_length": 9}):
-        assert low_scores(folder, own.changed(**other)) == {}
-    (folder / "metadata.json").write_text('{"low_scores": null}')
-    assert low_scores(folder, own) == {}
+        assert low_score(preset, **other) is None
+    assert low_score(small_preset(preset.folder, {"low_scores": None}, search={"beam_size": BEAM})) is None
 
 
-def test_pictures_to_try_tell_two_senses_of_the_same_words(folder):
+def test_pictures_to_try_tell_two_senses_of_the_same_words(preset):
     translator = image_text_tiny(CHARACTERS, image_shape=(32, 48, 3), **{**SIZES, "num_layers": 1})
     translator.source_language, translator.target_language = "en", "de"
-    tried = page.examples(folder, translator)
+    tried = page.examples(preset, translator)
     assert [one["text"] for one in tried[::2]] == [one["text"] for one in tried[1::2]]
     shown = [np.asarray(Image.open(io.BytesIO(base64.b64decode(one["image"])))) for one in tried]
     assert len(shown) == 4 and (shown[0] != shown[1]).any()
-    assert {one["language"] for one in page.examples(folder, pope())} == {"en"}
+    assert {one["language"] for one in page.examples(preset, pope())} == {"en"}
 
 
 def test_characters_come_with_the_bitmaps_that_the_encoder_reads():

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from message_of import message_of
 from PIL import Image
+from small_preset import small_preset
 
 from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError
@@ -177,9 +178,7 @@ def test_a_translation_of_a_low_score_is_doubtful(translator, multilingual, tmp_
     sentences = [texts[0], *texts[1].split(" ", 1)]
     first, *two = [best[0].score for best in translator.n_best(sentences, 1, beam_size=2)]
     low = {"en-de": sum(two) / 2, "fr-de": 1.0}
-    metadata = {"parameter_count": 9, "low_scores": low}
-    for name, content in {"metadata": metadata, "search": {"beam_size": 2}, "translator": {}}.items():
-        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    preset = small_preset(tmp_path, {"low_scores": low}, search={"beam_size": 2})
     requests = (
         {"inputs": texts},
         {"inputs": texts, "split_sentences": True},
@@ -190,7 +189,7 @@ def test_a_translation_of_a_low_score_is_doubtful(translator, multilingual, tmp_
     assert unknown[0].json()["outputs"]["doubtful"] == [None] * 3
     monkeypatch.setattr(translator, "source_language", "en")
     monkeypatch.setattr(translator, "target_language", "de")
-    whole, split, several, prefixed = ask(served(translator, folder=tmp_path), *requests)
+    whole, split, several, prefixed = ask(served(translator, preset=preset), *requests)
     scores = whole.json()["outputs"]["score"]
     expected = [score < low["en-de"] for score in scores]
     assert whole.json()["outputs"]["doubtful"] == expected
@@ -199,7 +198,7 @@ def test_a_translation_of_a_low_score_is_doubtful(translator, multilingual, tmp_
     assert several.json()["predictions"][0]["doubtful"] is expected[0]
     assert "doubtful" not in prefixed.json()["predictions"][0]
     languages = {"source_language": ["fr", "en", "de"], "target_language": ["de", "de", "en"]}
-    (mixed,) = ask(served(multilingual, folder=tmp_path), {"inputs": {"text": ["dogs."] * 3, **languages}})
+    (mixed,) = ask(served(multilingual, preset=preset), {"inputs": {"text": ["dogs."] * 3, **languages}})
     found = mixed.json()["outputs"]
     assert found["doubtful"] == [True, found["score"][1] < low["en-de"], None]
 

@@ -6,7 +6,7 @@ import pytest
 from message_of import message_of
 
 from kzoo.engine.translator import CTranslate2Translator
-from kzoo.hub import locate
+from kzoo.presets import locate
 from kzoo.text import CharacterTokenizer, train_subwords
 from kzoo.text.hypotheses import Hypothesis
 from kzoo.text.pieces import Subwords

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 from message_of import message_of
+from small_preset import small_preset
 
-from kzoo.hub import seal
 from kzoo.training import Recipe
 from kzoo.training.early_checks import check_early
 from kzoo.training.run_folder import record
@@ -96,12 +96,7 @@ def test_what_is_bad_is_named_before_a_backend_is_imported(tmp_path):
 @pytest.mark.parametrize("kind", ["MarianTokenizer", "SubwordTokenizer"])
 def test_a_vocabulary_that_names_targets_may_have_others_than_the_preset_s(kind, tmp_path):
     """As OPUS-MT's of several targets, of which the preset names one."""
-    settings = {"tokenizers": ["joint.json"], "source_language": "en", "target_language": "de"}
-    preset = {"metadata": {}, "config": {"config": {}}, "translator": settings, "joint": {"class_name": kind}}
-    (tmp_path / "preset").mkdir()
-    for name, content in preset.items():
-        (tmp_path / "preset" / f"{name}.json").write_text(json.dumps(content))
-    seal(tmp_path / "preset")
+    small_preset(tmp_path / "preset", settings={"tokenizers": ["joint.json"]}, joint={"class_name": kind})
     recipe = Recipe(preset=str(tmp_path / "preset"), **{**SCENES, "target": "fr"})
     if kind == "MarianTokenizer":
         check_early(recipe, tmp_path / "run")

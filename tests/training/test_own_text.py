@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from message_of import message_of
+from small_preset import small_preset
 from typer.testing import CliRunner
 
 from kzoo.cli import app
 from kzoo.data import FeatureFile, open_corpus
+from kzoo.hub import Preset
 from kzoo.training import Recipe, prepare, read_recipe, train
 from kzoo.training.corpus import (
     check_own_files,
@@ -194,7 +196,7 @@ def test_another_rate_is_refused_with_the_way_to_train_on(checkpoint, epoch, tmp
 def test_a_run_s_own_training_files_can_be_scored(tmp_path):
     parts = {name: write(tmp_path, TEXT, name) for name in ("train", "val", "test")}
     (tmp_path / "recipe.json").write_text(json.dumps(dataclasses.asdict(Recipe(**BASE, **parts))))
-    corpus = own_corpus(tmp_path / "preset", ["train"])
+    corpus = own_corpus(Preset(tmp_path / "preset"), ["train"])
     assert corpus.pairs("train", "en", "de")[0][:2] == ["a dog runs", "a man sleeps"]
 
 
@@ -204,18 +206,18 @@ def test_rows_held_out_of_a_text_that_has_changed_are_not_scored(tmp_path):
     recipe = Recipe(**BASE, train=[str(table)], val=10, test=10)
     (tmp_path / "recipe.json").write_text(json.dumps(dataclasses.asdict(recipe)))
     record_held_out(tmp_path, recipe, recipe_corpus(recipe))
-    held_out = own_corpus(tmp_path / "preset", []).pairs("test", "en", "de")
+    held_out = own_corpus(Preset(tmp_path / "preset"), []).pairs("test", "en", "de")
     assert held_out == recipe_corpus(recipe).pairs("test", "en", "de")
     record = (tmp_path / "held_out.json").read_text()
     (tmp_path / "held_out.json").unlink()  # as in a run of an older kzoo, which held out other rows
-    assert "--files" in message_of(own_corpus, tmp_path / "preset", [])
+    assert "--files" in message_of(own_corpus, Preset(tmp_path / "preset"), [])
     (tmp_path / "held_out.json").write_text(record)
     table.write_text(table.read_text() + "".join(f"sentence {n}\tein Satz {n}\n" for n in range(100, 200)))
     trained_on = recipe_corpus(recipe).pairs("test", "en", "de")
     assert not set(trained_on[0]) <= set(held_out[0])
-    message = message_of(own_corpus, tmp_path / "preset", [])
+    message = message_of(own_corpus, Preset(tmp_path / "preset"), [])
     assert "is not that of its training" in message and "--files" in message
-    assert own_corpus(tmp_path / "preset", ["train"]).splits == ("train", "val", "test")
+    assert own_corpus(Preset(tmp_path / "preset"), ["train"]).splits == ("train", "val", "test")
     record_held_out(tmp_path, Recipe(**BASE | {"corpus": "scenes"}), open_corpus("scenes"))
     assert not (tmp_path / "held_out.json").exists()
 
@@ -227,13 +229,12 @@ def test_runs_that_hold_out_different_rows_are_not_compared(tmp_path, monkeypatc
     )
     for count, preset in zip((100, 100, 300), presets, strict=True):
         table.write_text("".join(f"sentence {n}\tein Satz {n}\n" for n in range(count)))
-        preset.mkdir(parents=True)
+        small_preset(preset)
         recipe = Recipe(**BASE, train=[str(table)], test=10)
         (preset.parent / "recipe.json").write_text(json.dumps(dataclasses.asdict(recipe)))
         record_held_out(preset.parent, recipe, recipe_corpus(recipe))
     before, same, after = presets
     check_same_held_out(before, same, "test")
-    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
     asked = ["report", str(tmp_path / "page.html"), str(after), str(same)]
     message = str(CliRunner().invoke(app, asked).exception)
     assert str(same.parent) in message and "--files" in message
@@ -253,7 +254,7 @@ def test_columns_are_those_of_a_table(tmp_path):
     recipe = check_recipe(Recipe(**BASE, train=[str(table)], test=text, columns=[1, 2]))
     check_own_files(recipe)
     (tmp_path / "recipe.json").write_text(json.dumps(dataclasses.asdict(recipe)))
-    assert own_corpus(tmp_path / "preset", []).splits == ("test",)  # text alone
+    assert own_corpus(Preset(tmp_path / "preset"), []).splits == ("test",)  # text alone
 
 
 def test_another_project_s_test_set_is_not_a_run_s_own(tmp_path, monkeypatch):
@@ -266,9 +267,9 @@ def test_another_project_s_test_set_is_not_a_run_s_own(tmp_path, monkeypatch):
     (tmp_path / "recipe.json").write_text(json.dumps(dataclasses.asdict(recipe)))
     monkeypatch.chdir(tmp_path / "one")
     record_held_out(tmp_path, recipe, recipe_corpus(recipe))
-    assert own_corpus(tmp_path / "preset", []).sentences("test", "de") == ["ein Hund"]
+    assert own_corpus(Preset(tmp_path / "preset"), []).sentences("test", "de") == ["ein Hund"]
     monkeypatch.chdir(tmp_path / "other")
-    assert "is not that of its training" in message_of(own_corpus, tmp_path / "preset", [])
+    assert "is not that of its training" in message_of(own_corpus, Preset(tmp_path / "preset"), [])
 
 
 def test_files_that_scoring_does_not_read_may_be_gone(tmp_path):
@@ -277,8 +278,8 @@ def test_files_that_scoring_does_not_read_may_be_gone(tmp_path):
     (tmp_path / "recipe.json").write_text(json.dumps(dataclasses.asdict(recipe)))
     for file in parts["train"]:
         Path(file).unlink()
-    assert own_corpus(tmp_path / "preset", []).splits == ("test",)
-    assert "no such file" in message_of(own_corpus, tmp_path / "preset", ["val"])
+    assert own_corpus(Preset(tmp_path / "preset"), []).splits == ("test",)
+    assert "no such file" in message_of(own_corpus, Preset(tmp_path / "preset"), ["val"])
 
 
 def test_which_directions_a_fine_tuned_preset_was_trained_on_is_unknown(tmp_path):

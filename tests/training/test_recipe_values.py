@@ -10,6 +10,7 @@ import pytest
 
 from kzoo.data import Batches, open_corpus
 from kzoo.errors import UserError
+from kzoo.hub import Preset
 from kzoo.models import Adam
 from kzoo.training import Recipe, train
 from kzoo.training.corpus import own_corpus
@@ -110,10 +111,10 @@ def test_a_run_records_the_rows_that_it_holds_out(tmp_path, monkeypatch):
     monkeypatch.setattr(MODULE, "OneDirection", ShortTask)
     with pytest.raises(Reached):
         train(recipe, tmp_path / "run", strategy="one")
-    assert own_corpus(tmp_path / "run" / "preset", []).sentences("test", "en")
+    assert own_corpus(Preset(tmp_path / "run" / "preset"), []).sentences("test", "en")
     table.write_text("".join(f"sentence {n}\tein Satz {n}\n" for n in range(50, 100)))
     with pytest.raises(UserError, match="is not that of its training"):
-        own_corpus(tmp_path / "run" / "preset", [])
+        own_corpus(Preset(tmp_path / "run" / "preset"), [])
 
 
 def test_the_seed_fixes_what_the_model_begins_with(tmp_path, monkeypatch):

@@ -1,9 +1,9 @@
 """A run knows which rows it was trained on, and scores on them are marked."""
 
 import json
-from pathlib import Path
 
 import pytest
+from small_preset import small_preset
 from typer.testing import CliRunner
 
 from kzoo import cli
@@ -101,7 +101,6 @@ class Copier(TextTranslator):
 @pytest.fixture
 def copier(monkeypatch):
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: Copier())
-    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
     monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)
     monkeypatch.setattr("kzoo.cli.scoring.open_translator", lambda *_: Copier())
 
@@ -122,7 +121,7 @@ def test_evaluate_and_report_say_how_many_rows_a_run_was_trained_on(preset, tmp_
     assert done.exit_code == 0
     assert lines(told) == [f"{preset} was trained on 2 of the 3 rows of test"]
     assert json.loads(scores.read_text())["trained_rows"] == {"test": 2}
-    other = tmp_path / "other"
+    other = small_preset(tmp_path / "other").folder
     with pytest.warns(UserWarning) as told:
         done = CliRunner().invoke(cli.app, ["report", str(page), str(preset), str(other), "--files", *files])
     assert done.exit_code == 0

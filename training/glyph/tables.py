@@ -32,7 +32,7 @@ from kzoo.errors import UserError, nearest
 from kzoo.evaluation import evaluate, score_translations
 from kzoo.evaluation.scores import markdown_table, write_scores
 from kzoo.files import read_object, write_json
-from kzoo.hub.integrity import CONFIG_FILE
+from kzoo.hub.preset import CONFIG_FILE
 from kzoo.layers.glyph_char_encoder import ARCHITECTURES, read_options
 from kzoo.presets import load
 from kzoo.text import render_glyphs

@@ -22,7 +22,7 @@ from kzoo.data import open_corpus
 from kzoo.evaluation import evaluate, score_table
 from kzoo.evaluation.scores import markdown_table, write_scores
 from kzoo.files import write_json
-from kzoo.presets.shelf import BUILDERS, builder
+from kzoo.presets.builders import BUILDERS, builder
 from kzoo.training import Recipe
 from training.paper_tables import (
     Runs,
