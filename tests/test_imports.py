@@ -37,7 +37,7 @@ ALLOWED = {
         "images",
     },
     "presets": {"presets", "models", "decoding", "hub", "text", "errors", "files"},
-    "evaluation": {"evaluation", "data", "scenes", "text", "errors", "files"},
+    "evaluation": {"evaluation", "training", "data", "presets", "hub", "scenes", "text", "errors", "files"},
     "export": {"export", "engine", "models", "decoding", "hub", "text", "errors", "files"},
     "serve": {"serve", "engine", "models", "presets", "decoding", "hub", "text", "errors", "files", "images"}
     | {"scenes"},  # the page's examples
@@ -57,7 +57,6 @@ ALLOWED = {
     | {"errors", "files", "images", "__version__"},
     "training": {
         "training",
-        "evaluation",
         "data",
         "presets",
         "models",

@@ -61,8 +61,13 @@ def evaluate(
     from kzoo.evaluation.directions import evaluate_directions, summarize_directions, write_directions
     from kzoo.evaluation.scores import METEOR_LEFT_OUT, find_meteor, score_table, write_scores
     from kzoo.evaluation.scores import evaluate as evaluate_splits
+    from kzoo.evaluation.text_to_score import (
+        directions_to_score,
+        languages_known,
+        splits_to_score,
+        text_to_score,
+    )
     from kzoo.presets.shelf import locate
-    from kzoo.training.corpus import directions_to_score, languages_known, splits_to_score, text_to_score
 
     splits = list(dict.fromkeys(split or []))
     located = locate(preset)
@@ -153,8 +158,8 @@ def report(
 ):
     """Write a page with two presets' BLEU and their translations side by side, largest differences first."""
     from kzoo.data.features import FeatureFile
+    from kzoo.evaluation.text_to_score import check_same_held_out, languages_known, text_to_score
     from kzoo.presets.shelf import locate
-    from kzoo.training.corpus import check_same_held_out, languages_known, text_to_score
 
     if pictures and not images:
         raise UserError("--pictures needs --images: features name the picture of each sentence")

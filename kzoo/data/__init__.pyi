@@ -1,6 +1,5 @@
 from .batches import Batches as Batches
 from .batches import ShardedBatches as ShardedBatches
-from .batches import TwiceEachRow as TwiceEachRow
 from .corpora import CORPORA as CORPORA
 from .corpora import Corpus as Corpus
 from .corpora import open_corpus as open_corpus
@@ -12,3 +11,4 @@ from .language_pairs import language_pairs as language_pairs
 from .own_files import open_files as open_files
 from .pair_batches import PairBatches as PairBatches
 from .shards import Shards as Shards
+from .wrapped_batches import TwiceEachRow as TwiceEachRow

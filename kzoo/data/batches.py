@@ -1,7 +1,4 @@
-"""Batches of token ids in a few fixed shapes, each compiled once; and wrappers of batches.
-
-The wrappers yield each row twice, or one worker's rows.
-"""
+"""Batches of token ids in a few fixed shapes, each compiled once."""
 
 import functools
 import hashlib
@@ -240,63 +237,3 @@ class ShardedBatches(BatchesByEpoch):
         longest = self._lengths(number).max(axis=1)  # `plan_batches` leaves out pairs over the limit
         plan = plan_batches(random.permutation(len(longest)), longest, self.shapes, random)
         return self.shards.open(number), plan
-
-
-class WrappedBatches(keras.utils.PyDataset):
-    """Base class of wrappers of batches such as `Batches`; passes them on unchanged."""
-
-    def __init__(self, batches: keras.utils.PyDataset):
-        super().__init__(batches.workers, batches.use_multiprocessing, batches.max_queue_size)
-        self.batches = batches
-
-    def __len__(self) -> int:
-        return len(self.batches)
-
-    def __getitem__(self, index: int):
-        return self.batches[index]
-
-    def start_epoch(self, epoch: int):
-        """Put the batches in the order of epoch `epoch`, counted from 0."""
-        self.batches.start_epoch(epoch)
-
-    def on_epoch_begin(self):
-        self.batches.on_epoch_begin()
-
-    def on_epoch_end(self):
-        self.batches.on_epoch_end()
-
-
-class TwiceEachRow(WrappedBatches):
-    """Batches in which a copy follows each row, as `ConsistentCrossEntropy` needs."""
-
-    def __getitem__(self, index: int):
-        return keras.tree.map_structure(lambda rows: np.repeat(rows, 2, axis=0), self.batches[index])
-
-
-class WorkerRows(WrappedBatches):
-    """One worker's rows of each batch. All workers iterate over the same batches.
-
-    Together the workers have every row once. If the number of rows is not divisible by the number of
-    replicas, the batch is padded with empty rows, of zeros and with weight 0.
-
-    Args:
-        batches: of `(inputs, labels, weights)`, the same on every worker, such as `Batches`.
-        replicas: int. Number of devices that share a batch, over all workers.
-        workers: int. Number of workers, each with the same number of replicas.
-        worker: int. This worker's number, from 0.
-    """
-
-    def __init__(self, batches: keras.utils.PyDataset, replicas: int, workers: int = 1, worker: int = 0):
-        super().__init__(batches)
-        self.replicas, self.share, self.worker = replicas, replicas // workers, worker
-
-    def __getitem__(self, index: int):
-        batch = self.batches[index]
-        rows = -(-len(batch[1]) // self.replicas) * self.replicas
-        part = rows // self.replicas * self.share
-
-        def own(array: np.ndarray) -> np.ndarray:
-            empty = np.zeros((rows - len(array), *array.shape[1:]), array.dtype)
-            return np.concatenate([array, empty])[self.worker * part :][:part]
-
-        return keras.tree.map_structure(own, batch)

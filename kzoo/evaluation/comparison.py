@@ -21,8 +21,9 @@ from sacrebleu.significance import PairedTest
 from scipy.stats import permutation_test
 
 from kzoo.errors import UserError
-from kzoo.evaluation.scores import all_references, bleu_metric, check_forms, markdown_table
+from kzoo.evaluation.scores import all_references, check_forms, markdown_table
 from kzoo.files import whole_file
+from kzoo.text.bleu import bleu_metric
 from kzoo.text.languages import CHINESE
 
 TRIALS, DRAWS = 10_000, 1000  # of the randomization; of the bootstrap

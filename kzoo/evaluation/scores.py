@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.metrics import CHRF, TER
 
 from kzoo.data.corpora import Corpus
 from kzoo.errors import UserError
 from kzoo.files import write_json
+from kzoo.text.bleu import bleu_metric
 from kzoo.text.languages import has_spaces, has_two_kinds_of_i, is_chinese, lower_case, main_code
 
 ENTITY = re.compile(r"&(?:[A-Za-z]{2,8}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
@@ -158,23 +159,6 @@ def check_entities(translations: Sequence[str], references: Sequence[Sequence[st
             "which no reference has and BLEU may not count as errors: use html.unescape on the training text",
             stacklevel=3,
         )
-
-
-def bleu_metric(language: str, lowercase: bool = False) -> BLEU:
-    """Return sacreBLEU's BLEU for a target language.
-
-    Its tokenizer is zh for Chinese, char for other languages without spaces, 13a for all others.
-    """
-    tokenizer = "zh" if is_chinese(language) else "13a" if has_spaces(language) else "char"
-    kind = TurkishBLEU if lowercase and has_two_kinds_of_i(language) else BLEU
-    return kind(tokenize=tokenizer, lowercase=lowercase)
-
-
-class TurkishBLEU(BLEU):
-    """Lowercased BLEU with Turkish lowercasing, which sacreBLEU lacks."""
-
-    def _preprocess_segment(self, sent: str) -> str:
-        return super()._preprocess_segment(lower_case(sent, "tr"))
 
 
 def find_meteor() -> Path | None:

@@ -80,7 +80,7 @@ class Checkpoints(keras.callbacks.Callback):
         """
         if self.strategy.is_chief:
             remove_unfinished(self.folder)
-        self.strategy.wait()
+        self.strategy.barrier()
         damaged, saved = [], self._saved()
         self.strategy.check_same("another folder", " ".join(folder.name for folder in saved))
         while saved and (reason := damage(saved[-1])):
@@ -90,7 +90,7 @@ class Checkpoints(keras.callbacks.Callback):
             self._load(saved[-1])
         elif damaged:
             raise UserError(f"{self.folder}: all checkpoints are damaged; start again in another folder")
-        self.strategy.wait()  # until all workers have read them
+        self.strategy.barrier()  # until all workers have read them
         for folder in damaged if self.strategy.is_chief else ():
             remove_folder(folder)
 
@@ -151,8 +151,9 @@ class Checkpoints(keras.callbacks.Callback):
             return
         start = time.perf_counter()
         self.check_finite()
-        state = json.dumps(self._state())  # before `together`: reading a metric needs all workers
-        self.strategy.together(lambda: self._write(name, state))
+        state = json.dumps(self._state())  # before the block: reading a metric needs all workers
+        with self.strategy.shared_errors():
+            self._write(name, state)
         self._last, self._saved_at = name, time.perf_counter()
         self._began += self._saved_at - start
         if not self.strategy.is_chief:
@@ -162,7 +163,7 @@ class Checkpoints(keras.callbacks.Callback):
             remove_folder(folder)
 
     def _write(self, name: str, state: str):
-        with self.strategy.own_place(self.folder / name) as own, whole_folder(own) as folder:
+        with self.strategy.write_path(self.folder / name) as path, whole_folder(path) as folder:
             check_space(folder, self._size())
             self.model.save_weights(folder / WEIGHTS)
             (folder / STATE).write_text(state)

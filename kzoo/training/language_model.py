@@ -7,7 +7,7 @@ from pathlib import Path
 import keras
 
 from kzoo.data import Batches
-from kzoo.data.batches import WrappedBatches
+from kzoo.data.wrapped_batches import TargetOnly
 from kzoo.errors import UserError
 from kzoo.files import check_space, remove_folder, whole_folder
 from kzoo.models import Adam, LabelSmoothedCrossEntropy
@@ -64,17 +64,16 @@ def train_language_model(
             )
         checkpoints = Checkpoints(unfinished, "loss", 0, run.keep_last, run.minutes, run.data, strategy)
         checkpoints.set_model(model)
-        preemption.checkpoints = checkpoints
-        with strategy.scope():
-            checkpoints.restore()
-        if checkpoints.epoch < epochs:
-            where = checkpoints.epoch, checkpoints.batch
-            fit_from(*where, model, TargetOnly(batches), epochs, [checkpoints, preemption], verbose)
-        preemption.checkpoints = run  # not in `finally`: after a signal, `_save_and_exit` needs the others
+        with preemption.saving(checkpoints):
+            with strategy.scope():
+                checkpoints.restore()
+            if checkpoints.epoch < epochs:
+                where = checkpoints.epoch, checkpoints.batch
+                fit_from(*where, model, TargetOnly(batches), epochs, [checkpoints, preemption], verbose)
         perplexity = token_perplexity(model, TargetOnly(validation), strategy)
         print(f"language model: perplexity {perplexity:.2f} per subword on the validation split")
         result = {"epochs": epochs, "perplexity": perplexity, "data": run.data}
-        with strategy.own_place(folder) as own, whole_folder(own) as whole:
+        with strategy.write_path(folder) as path, whole_folder(path) as whole:
             check_space(whole, 4 * model.count_params() + 2**20)
             model.save_weights(whole / WEIGHTS)
             (whole / RESULT).write_text(json.dumps(result) + "\n")
@@ -91,11 +90,3 @@ def token_perplexity(model: keras.Model, batches: keras.utils.PyDataset, strateg
         loss += float(model.test_on_batch(*parts[number])) * here
         tokens += here
     return math.exp(loss / tokens)
-
-
-class TargetOnly(WrappedBatches):
-    """Batches without their sources."""
-
-    def __getitem__(self, index: int):
-        inputs, labels, weights = self.batches[index]
-        return {"target": inputs["target"]}, labels, weights

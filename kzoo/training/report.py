@@ -10,11 +10,11 @@ from pathlib import Path
 
 import keras
 
-from kzoo.data.batches import WrappedBatches
+from kzoo.data.wrapped_batches import CountedBatches
 from kzoo.files import whole_file
-from kzoo.text.vocabulary import PAD
 from kzoo.training.checkpoints import Checkpoints
 
+HISTORY = "history.csv"  # in a run's folder
 # Below both, a model has hardly learned. BLEU alone is 0 for right translations of fewer than four tokens.
 HARDLY_BLEU, HARDLY_CHRF2 = 2.0, 25.0
 
@@ -40,20 +40,20 @@ class History(keras.callbacks.Callback):
         return 0 < self.patience <= since_best
 
     def on_epoch_end(self, epoch, logs=None):
-        self.write()
+        write_history(self.path, self.checkpoints)
         if self.out_of_patience:
             self.model.stop_training = True
 
-    def write(self):
-        """Write the file, on the chief only."""
-        if not self.checkpoints.strategy.is_chief:
-            return
-        history = self.checkpoints.history
-        names = dict.fromkeys(name for row in history for name in row)
-        with whole_file(self.path) as path, open(path, "w", newline="") as file:
-            writer = csv.DictWriter(file, fieldnames=list(names))
-            writer.writeheader()
-            writer.writerows(history)
+
+def write_history(path: Path, checkpoints: Checkpoints):
+    """Write the history as CSV, on the chief only."""
+    if not checkpoints.strategy.is_chief:
+        return
+    names = dict.fromkeys(name for row in checkpoints.history for name in row)
+    with whole_file(path) as whole, open(whole, "w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(names))
+        writer.writeheader()
+        writer.writerows(checkpoints.history)
 
 
 def curves(folder: Path) -> list[keras.callbacks.Callback]:
@@ -64,35 +64,6 @@ def curves(folder: Path) -> list[keras.callbacks.Callback]:
         print(f"{' and '.join(missing)}: not installed; this run has no TensorBoard log, only history.csv")
         return []
     return [keras.callbacks.TensorBoard(folder)]
-
-
-class CountedBatches(WrappedBatches):
-    """Batches that count their contents as they are made.
-
-    Attributes:
-        counts: sums over the batches made, by name:
-            batches: their number.
-            source_tokens, target_tokens: tokens, with end symbols, without padding.
-            places: tokens of both sides, with padding.
-            seconds: time spent making the batches, including prefetched ones.
-    """
-
-    def __init__(self, batches: keras.utils.PyDataset):
-        super().__init__(batches)
-        self.counts = Counter()
-
-    def __getitem__(self, index: int):
-        start = time.perf_counter()
-        inputs, labels, weights = self.batches[index]
-        seconds, source = time.perf_counter() - start, inputs["source"]
-        self.counts.update(
-            batches=1,
-            source_tokens=int((source != PAD).sum()),
-            target_tokens=int((labels != PAD).sum()),
-            places=source.size + labels.size,
-            seconds=seconds,
-        )
-        return inputs, labels, weights
 
 
 class RunReport(keras.callbacks.Callback):
@@ -112,7 +83,8 @@ class RunReport(keras.callbacks.Callback):
 
     def __init__(self, batches: CountedBatches, checkpoints: Checkpoints, began: float):
         super().__init__()
-        self.batches, self.counts, self.checkpoints = batches.batches, batches.counts, checkpoints
+        self.counted, self.checkpoints = batches, checkpoints
+        self.batches, self.counts = batches.batches, batches.counts
         self.epochs, self.compiled = [], {}
         self._began, self._training, self._first_step, self._steps = began, None, None, 0
         self._earlier = 0.0  # seconds before a restart, when batches were not counted

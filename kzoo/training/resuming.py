@@ -4,16 +4,18 @@ import contextlib
 import signal
 import threading
 from collections.abc import Iterator
+from typing import Self
 
 import keras
 
-from kzoo.data.batches import WrappedBatches
+from kzoo.data.wrapped_batches import ResumedBatches
 from kzoo.errors import UserError
 from kzoo.training.checkpoints import Checkpoints
+from kzoo.training.strategies import Strategy
 
 
 class StopRequested(BaseException):
-    """Raised in the running code when a signal arrives; `Preemption.listening` handles it."""
+    """Raised in the running code when a signal arrives; `Preemption` handles it."""
 
 
 class Preemption(keras.callbacks.Callback):
@@ -23,32 +25,60 @@ class Preemption(keras.callbacks.Callback):
     ends it with `KeyboardInterrupt`; a second Ctrl-C ends it at once. Outside training steps, such as during
     scoring, a run of one worker stops at once. Place it last among the callbacks.
 
+    Args:
+        strategy: the run's.
+
     Attributes:
         checkpoints: the callback that saves; `None` while there is nothing to save.
     """
 
-    def __init__(self):
+    def __init__(self, strategy: Strategy):
         super().__init__()
-        self.checkpoints: Checkpoints | None = None
-        self._in_step, self._received = False, None
+        self.strategy, self.checkpoints = strategy, None
+        self._in_step, self._received, self._earlier = False, None, {}
+        self._where = "before the first step, or before the last checkpoint was read"
 
     @contextlib.contextmanager
-    def listening(self) -> Iterator[None]:
+    def listening(self) -> Iterator[Self]:
         """Handle signals during the block. Does nothing outside the main thread."""
         main = threading.current_thread() is threading.main_thread()
         signals = [signal.SIGTERM] if main else []
         if main and signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # background jobs of scripts ignore it
             signals.append(signal.SIGINT)
-        earlier = {number: signal.signal(number, self._receive) for number in signals}
+        self._earlier = {number: signal.signal(number, self._receive) for number in signals}
+        try:
+            yield self
+        except StopRequested:
+            name = signal.Signals(self._received).name
+            print(f"\n{name}: stopped {self._where}; run the same command to resume")
+            if self._received == signal.SIGINT:
+                raise KeyboardInterrupt from None
+            raise SystemExit(0) from None
+        finally:
+            for number, action in self._earlier.items():
+                signal.signal(number, action)
+
+    @contextlib.contextmanager
+    def saving(self, checkpoints: Checkpoints) -> Iterator[None]:
+        """Save with these checkpoints if a signal stops the block."""
+        outer, self.checkpoints = self.checkpoints, checkpoints
         try:
             yield
         except StopRequested:
-            self._save_and_exit()
+            if checkpoints.epoch or checkpoints.batch:
+                epoch, batch = checkpoints.epoch, checkpoints.batch
+                if batch:
+                    checkpoints.save()
+                self._where = f"after {epoch} epochs and {batch} batches, which are saved"
+            raise
         finally:
-            for number, action in earlier.items():
-                signal.signal(number, action)
+            self.checkpoints = outer
 
     def _receive(self, number, frame):
+        if self.strategy.workers > 1 and self.checkpoints is None:
+            # Nothing to save, and the others may not be told: stop as if nobody listened.
+            signal.signal(number, self._earlier[number])
+            signal.raise_signal(number)
         if self._received and number == signal.SIGINT:
             raise KeyboardInterrupt
         self._received = self._received or number
@@ -57,31 +87,19 @@ class Preemption(keras.callbacks.Callback):
 
     def _stop_if_alone(self):
         """After a signal, stop at once if there is one worker. Several workers stop together after a step."""
-        if self._received and (self.checkpoints is None or self.checkpoints.strategy.workers == 1):
+        if self._received and self.strategy.workers == 1:
             self._stop()
 
     def _stop(self):
         self._in_step = True  # a further SIGTERM must not interrupt saving
         raise StopRequested
 
-    def _save_and_exit(self):
-        where = "before the first step, or before the last checkpoint was read"
-        if self.checkpoints and (self.checkpoints.epoch or self.checkpoints.batch):
-            epoch, batch = self.checkpoints.epoch, self.checkpoints.batch
-            if batch:
-                self.checkpoints.save()
-            where = f"after {epoch} epochs and {batch} batches, which are saved"
-        print(f"\n{signal.Signals(self._received).name}: stopped {where}; run the same command to resume")
-        if self._received == signal.SIGINT:
-            raise KeyboardInterrupt
-        raise SystemExit(0)
-
     def on_train_begin(self, logs=None):
         self._in_step = True
 
     def on_train_batch_end(self, batch, logs=None):
         received, step = bool(self._received), self.checkpoints.step
-        if self.checkpoints.may_stop and self.checkpoints.strategy.any_worker(received, step):
+        if self.checkpoints.may_stop and self.strategy.any_worker(received, step):
             self._received = self._received or signal.SIGTERM  # another worker has received it
             self._stop()
 
@@ -161,34 +179,3 @@ def _end_epoch(epoch: int, model: keras.Model, callbacks: list[keras.callbacks.C
     listed.on_epoch_begin(epoch)
     listed.on_epoch_end(epoch, model.get_metrics_result())
     listed.on_train_end()
-
-
-class ResumedBatches(WrappedBatches):
-    """Batches of each epoch from number `first` on, so that `fit` can start within an epoch.
-
-    They remember an error in making one, because TensorFlow replaces it with its own.
-
-    Attributes:
-        first: int. 0 by default; at least two batches must remain.
-        failure: the error, or `None`.
-    """
-
-    def __init__(self, batches: keras.utils.PyDataset):
-        super().__init__(batches)
-        self.first, self.failure, self._begun = 0, None, False
-
-    def __len__(self) -> int:
-        return len(self.batches) - self.first
-
-    def on_epoch_begin(self):
-        super().on_epoch_begin()
-        self._begun = True
-
-    def __getitem__(self, index: int):
-        try:
-            # Before the epoch begins, Keras infers shapes from two batches: it gets the first two of the
-            # whole epoch, which `differing_first_two` has chosen.
-            return self.batches[index + self.first if self._begun else index]
-        except (UserError, OSError) as error:
-            self.failure = error
-            raise

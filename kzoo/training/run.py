@@ -3,17 +3,16 @@
 import contextlib
 import dataclasses
 import functools
-import hashlib
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import keras
 
-from kzoo.data import TwiceEachRow
-from kzoo.data.batches import sample_of
+from kzoo.data.wrapped_batches import CountedBatches, TwiceEachRow
 from kzoo.errors import UserError
 from kzoo.files import remove_unfinished
 from kzoo.hub.location import RECIPE_FILE
@@ -21,14 +20,14 @@ from kzoo.hub.preset import write_low_scores
 from kzoo.text.vocabulary import unknown_line
 from kzoo.training.checkpoints import Checkpoints, updates
 from kzoo.training.compiling import compile_step, tune_process
-from kzoo.training.corpus import recipe_corpus, record_held_out
+from kzoo.training.corpus import record_held_out
 from kzoo.training.language_model import train_language_model
 from kzoo.training.recipe import Recipe, check_recipe
-from kzoo.training.report import CountedBatches, History, RunReport, curves, print_report
+from kzoo.training.report import HISTORY, History, RunReport, curves, print_report, write_history
 from kzoo.training.resuming import Preemption, fit_from
-from kzoo.training.run_folder import claim, one_process, record
+from kzoo.training.run_folder import claim, lock, record
 from kzoo.training.strategies import Strategy, open_strategy
-from kzoo.training.tasks import OneDirection, SeveralDirections
+from kzoo.training.tasks import PreparedRun, Task, recipe_task
 from kzoo.training.trained_rows import odd_rows_line
 
 
@@ -37,6 +36,7 @@ def train(
     folder: str | Path,
     verbose: str | int = "auto",
     strategy: str | Strategy = "",
+    task: Callable[[Recipe], Task] = recipe_task,
 ) -> Any:
     """Train a recipe's model, or resume a run that was stopped.
 
@@ -53,6 +53,7 @@ def train(
             a line per epoch. Unless it is 0, a table at the end reports the speed.
         strategy: where to train, one of `kzoo.training.strategies.STRATEGIES`; by default on
             all processes that the environment names, else on all GPUs, else on one device.
+        task: prepares what is trained; by default the recipe's model on the recipe's text.
 
     Returns:
         The `Translator` or `MultilingualTranslator` with its final weights: the mean of the recipe's best
@@ -67,113 +68,48 @@ def train(
     tune_process()
     if verbose == "auto":
         verbose = 1 if sys.stdout.isatty() or "ipykernel" in sys.modules else 2
-    with contextlib.ExitStack() as held:
-        strategy = held.enter_context(open_strategy(strategy))
-        preemption = Preemption()
-        if strategy.workers == 1:  # several workers handle signals only once there is something to save
-            held.enter_context(preemption.listening())
+    with open_strategy(strategy) as strategy, Preemption(strategy).listening() as preemption:
         began, prints = time.perf_counter(), verbose and strategy.is_chief
         _check_possible(recipe, strategy)
-        task = (SeveralDirections if recipe.languages else OneDirection)(recipe, recipe_corpus(recipe))
-
-        # Prepare the run's folder, the model and its batches.
-        def begin():
-            held.enter_context(one_process(folder))
-            claim(folder, recipe)
-            remove_unfinished(folder)
-            task.begin(folder)
-
-        strategy.together(lambda: strategy.is_chief and begin())
-        everywhere = dataclasses.replace(recipe, shards="", images="")  # may differ between workers
-        strategy.check_same("another recipe", json.dumps(dataclasses.asdict(everywhere)))
-        if not (folder / RECIPE_FILE).exists():
-            raise UserError(
-                f"{folder} is not the folder that worker 1 uses: give all workers the same folder"
-            )
-        keras.utils.set_random_seed(recipe.seed)
-        with strategy.scope():
-            translator = task.build(folder)
-        batches = task.batches(translator)
-
-        # Resume from the last checkpoint, if there is one.
-        digest = hashlib.sha256(f"{batches.digest()} {json.dumps(task.validation)}".encode())
-        if (images := task.images.get("validation")) is not None:
-            digest.update(sample_of(images))
-        data = digest.hexdigest()
-        strategy.check_same("other data", data)
-        if prints:
-            for line in filter(None, (unknown_line(task.unknown), odd_rows_line(task.sides))):
-                print(line)
-        preemption.checkpoints = checkpoints = Checkpoints(
-            folder / "checkpoints",
-            keep_best=recipe.average,
-            keep_last=recipe.checkpoints_kept,
-            minutes=recipe.checkpoint_minutes,
-            data=data,
-            strategy=strategy,
-        )
-        checkpoints.set_model(translator)
-        held.enter_context(preemption.listening())  # again: it saves before the folder is unlocked
-        with strategy.scope():
-            checkpoints.restore()
-        if strategy.is_chief:
-            record(folder, recipe)  # keys with `may_differ` may have changed
-            record_held_out(folder, recipe, task.corpus)
-            if checkpoints.step == 0:
-                task.record_rows(folder)
-        counted = CountedBatches(batches)
-        report = RunReport(counted, checkpoints, began)
-        if recipe.language_model_epochs and checkpoints.step == 0:
-            seeds = checkpoints.seeds()
-            validation, epochs = task.validation_batches(translator), recipe.language_model_epochs
-            shared = strategy.share(batches)
-            train_language_model(translator, shared, validation, epochs, folder, preemption, verbose)
-            checkpoints.assign_seeds(seeds)  # as in a resumed run, which does not train the decoder again
-
-        # Train the remaining steps. If none remain, the last epoch may still have to be scored.
-        history = History(folder / "history.csv", checkpoints, recipe.patience)
-        scorer = task.score(translator)
-        callbacks = [
-            *rate_callbacks(recipe),
-            MostSteps(recipe.steps),
-            report,
-            # Before scoring: a model with NaN weights cannot translate.
-            keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: checkpoints.check_finite()),
-            *preemption.scoring(scorer),
-            *strategy.same_logs(),
-            checkpoints,
-            history,
-            *(curves(folder / "tensorboard") if strategy.is_chief else ()),
-            preemption,
-        ]
-        shared, counted = strategy.share(batches), strategy.share(counted)
-        if recipe.consistency:
-            shared, counted = TwiceEachRow(shared), TwiceEachRow(counted)
-        done = bool(recipe.steps) and updates(translator) >= recipe.steps
-        batch = checkpoints.batch and (len(batches) if done else checkpoints.batch)
-        if checkpoints.epoch < recipe.epochs and (batch or not done) and not history.out_of_patience:
-            steps = planned_steps(recipe, len(batches))
-            report.compiled = compile_step(translator, shared, steps, checkpoints.step > 0, folder)
+        task = task(recipe)
+        with contextlib.ExitStack() as stack:  # the folder stays locked until the run ends
+            with strategy.shared_errors():
+                if strategy.is_chief:
+                    stack.enter_context(lock(folder))
+                    claim(folder, recipe)
+                    remove_unfinished(folder)
+                    task.begin(folder)
+            _check_same_run(recipe, folder, strategy)
+            keras.utils.set_random_seed(recipe.seed)
+            with strategy.scope():
+                run = task.prepare(folder)
+            strategy.check_same("other data", run.digest)
             if prints:
-                print(f"the loss is in nats per {task.loss_unit}")
-            if prints and (advice := too_long_a_warm_up(recipe, len(batches))):
-                print(advice)
-            fit_from(checkpoints.epoch, batch, translator, counted, recipe.epochs, callbacks, verbose)
-        elif prints and checkpoints.epoch < recipe.epochs:
-            print(f"{'steps' if done else 'patience'} ended this run after {checkpoints.epoch} epochs")
-
-        # Write the trained preset, with the mean of the best checkpoints' weights.
-        strategy.wait()  # for the chief's last checkpoint
-        history.write()  # in case the run was killed after its last checkpoint
-        checkpoints.load_average_of_best()
-        low_scores = scorer.low_scores(translator)
-        with strategy.own_place(folder / "preset") as preset:
-            translator.save_to_preset(preset)
-            write_low_scores(preset, low_scores)
-        strategy.wait()
-        if prints:
-            print_report(report)
-    return translator
+                for line in filter(None, (unknown_line(run.unknown), odd_rows_line(task.sides))):
+                    print(line)
+            checkpoints = Checkpoints(
+                folder / "checkpoints",
+                keep_best=recipe.average,
+                keep_last=recipe.checkpoints_kept,
+                minutes=recipe.checkpoint_minutes,
+                data=run.digest,
+                strategy=strategy,
+            )
+            checkpoints.set_model(run.translator)
+            with preemption.saving(checkpoints):
+                with strategy.scope():
+                    checkpoints.restore()
+                if strategy.is_chief:
+                    record(folder, recipe)  # keys with `may_differ` may have changed
+                    record_held_out(folder, recipe, task.corpus)
+                    if checkpoints.step == 0:
+                        task.record_rows(folder)
+                report = RunReport(CountedBatches(run.batches), checkpoints, began)
+                _train_prepared(run, recipe, folder, preemption, report, verbose)
+                _write_preset(run, folder, checkpoints)
+                if prints:
+                    print_report(report)
+    return run.translator
 
 
 def _check_possible(recipe: Recipe, strategy: Strategy):
@@ -182,6 +118,77 @@ def _check_possible(recipe: Recipe, strategy: Strategy):
             "under tf.distribute, Keras neither accumulates gradients nor scales float16 losses: "
             "raise tokens, use mixed_bfloat16, or use data_parallel on JAX"
         )
+
+
+def _check_same_run(recipe: Recipe, folder: Path, strategy: Strategy):
+    """Raise `UserError` if this worker's recipe or folder is not the chief's."""
+    everywhere = dataclasses.replace(recipe, shards="", images="")  # may differ between workers
+    strategy.check_same("another recipe", json.dumps(dataclasses.asdict(everywhere)))
+    if not (folder / RECIPE_FILE).exists():
+        raise UserError(f"{folder} is not the folder that worker 1 uses: give all workers the same folder")
+
+
+def _train_prepared(
+    run: PreparedRun,
+    recipe: Recipe,
+    folder: Path,
+    preemption: Preemption,
+    report: RunReport,
+    verbose: str | int,
+):
+    """Train the steps that remain. If none do, the last epoch may still have to be scored."""
+    translator, checkpoints, strategy = run.translator, preemption.checkpoints, preemption.strategy
+    batches, counted = (strategy.share(some) for some in (run.batches, report.counted))
+    if recipe.language_model_epochs and checkpoints.step == 0:
+        seeds, epochs = checkpoints.seeds(), recipe.language_model_epochs
+        train_language_model(translator, batches, run.validation, epochs, folder, preemption, verbose)
+        checkpoints.assign_seeds(seeds)  # as in a resumed run, which does not train the decoder again
+    if recipe.consistency:
+        batches, counted = TwiceEachRow(batches), TwiceEachRow(counted)
+    history = History(folder / HISTORY, checkpoints, recipe.patience)
+    epoch, batch, count = checkpoints.epoch, checkpoints.batch, len(batches)
+    if epoch == recipe.epochs:
+        return
+    done, prints = bool(recipe.steps) and updates(translator) >= recipe.steps, verbose and strategy.is_chief
+    if history.out_of_patience or (done and not batch):
+        if prints:
+            print(f"{'steps' if done else 'patience'} ended this run after {epoch} epochs")
+        return
+    steps = planned_steps(recipe, count)
+    report.compiled = compile_step(translator, batches, steps, checkpoints.step > 0, folder)
+    if prints:
+        print(f"the loss is in nats per {run.loss_unit}")
+    if prints and (advice := too_long_a_warm_up(recipe, count)):
+        print(advice)
+    callbacks = [
+        *rate_callbacks(recipe),
+        MostSteps(recipe.steps),
+        report,
+        # Before scoring: a model with NaN weights cannot translate.
+        keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: checkpoints.check_finite()),
+        *preemption.scoring(run.scorer),
+        *strategy.same_logs(),
+        checkpoints,
+        history,
+        *(curves(folder / "tensorboard") if strategy.is_chief else ()),
+        preemption,
+    ]
+    if done:
+        batch = count  # the epoch is only scored
+    fit_from(epoch, batch, translator, counted, recipe.epochs, callbacks, verbose)
+
+
+def _write_preset(run: PreparedRun, folder: Path, checkpoints: Checkpoints):
+    """Write the trained preset, with the mean of the best checkpoints' weights."""
+    translator, strategy = run.translator, checkpoints.strategy
+    strategy.barrier()  # for the chief's last checkpoint
+    write_history(folder / HISTORY, checkpoints)  # in case the run was killed after its last checkpoint
+    checkpoints.load_average_of_best()
+    low_scores = run.scorer.low_scores(translator)
+    with strategy.write_path(folder / "preset") as preset:
+        translator.save_to_preset(preset)
+        write_low_scores(preset, low_scores)
+    strategy.barrier()
 
 
 def too_long_a_warm_up(recipe: Recipe, batches: int) -> str:

@@ -26,7 +26,7 @@ LOCK = ".lock"  # stays when a run ends
 
 
 @contextlib.contextmanager
-def one_process(folder: Path) -> Iterator[None]:
+def lock(folder: Path) -> Iterator[None]:
     """Lock a run's folder until the block or this process ends; create the folder if missing.
 
     Raises:

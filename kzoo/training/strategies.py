@@ -6,13 +6,13 @@
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import keras
 
-from kzoo.data.batches import WorkerRows
+from kzoo.data.wrapped_batches import WorkerRows
 from kzoo.errors import UserError, WorkerError, first_line, nearest, one_line
 from kzoo.training.processes import KERAS_PROCESSES, TF_CONFIG, VARIABLES, names_processes
 
@@ -74,7 +74,7 @@ class Strategy:
         return WorkerRows(batches, self.replicas, self.workers, self.worker)
 
     @contextlib.contextmanager
-    def own_place(self, path: Path) -> Iterator[Path]:
+    def write_path(self, path: Path) -> Iterator[Path]:
         """Yield `path` to the chief, and a path that is removed afterwards to the other workers.
 
         All workers write there, because reading weights may need all of them.
@@ -93,12 +93,13 @@ class Strategy:
         """Return the chief's number on every worker. Waits for all workers."""
         return self.total(number if self.is_chief else 0.0)
 
-    def wait(self):
+    def barrier(self):
         """Wait for all workers."""
         self.total(0.0)
 
-    def together(self, function: Callable):
-        """Call a function on all workers. If it fails on one, all raise. Waits for all workers.
+    @contextlib.contextmanager
+    def shared_errors(self) -> Iterator[None]:
+        """Run the block on all workers. If it fails on one, all raise. Waits for all workers.
 
         Raises:
             UserError, OSError: it failed on this worker.
@@ -106,7 +107,7 @@ class Strategy:
         """
         failure = None
         try:
-            function()
+            yield
         except (UserError, OSError) as error:
             failure = error
         try:

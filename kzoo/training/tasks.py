@@ -1,6 +1,8 @@
-"""A recipe's text, vocabularies, model, batches and validation score, for one direction or for several."""
+"""From a recipe to what is trained: text, vocabularies, model, batches and validation score."""
 
 import dataclasses
+import hashlib
+import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +13,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.data import Batches, Corpus, FeatureFile, PairBatches, ShardedBatches, Shards
 from kzoo.data.batch_shapes import check_longest
+from kzoo.data.batches import sample_of
 from kzoo.errors import UserError
 from kzoo.files import whole_folder
 from kzoo.hub.preset import METADATA_FILE, Preset
@@ -25,8 +28,8 @@ from kzoo.models import (
 )
 from kzoo.presets import build, load
 from kzoo.presets.builders import BUILDERS
-from kzoo.text.vocabulary import unknown_characters
-from kzoo.training.corpus import recipe_directions, recipe_weights, text_languages
+from kzoo.text.vocabulary import UnknownCharacters, unknown_characters
+from kzoo.training.corpus import recipe_corpus, recipe_directions, recipe_weights, text_languages
 from kzoo.training.early_checks import starting_preset
 from kzoo.training.recipe import Recipe, check_model, shard_settings
 from kzoo.training.run_folder import START
@@ -35,21 +38,50 @@ from kzoo.training.validation import DirectionScores, TranslationScore
 from kzoo.training.vocabularies import learned_subwords, learned_tokenizers
 
 
-class Task:
-    """What a run trains, for a recipe of one direction or of several.
+@dataclasses.dataclass(frozen=True)
+class PreparedRun:
+    """What a run trains and how it is scored. A task makes it once, and nothing changes it afterwards.
 
     Attributes:
-        sides: the training text, a list of sentences for each language; empty if it is read from shards.
-        validation: sentences of the validation split. `build` removes those that the recipe drops.
+        translator: compiled.
+        batches: the training batches.
+        scorer: the callback that scores the translator on the validation split after each epoch; its
+            `low_scores` go into the trained preset.
+        digest: SHA-256 of the training and validation data.
         unknown: for each language, the characters of the training text that its vocabulary lacks.
-        images: the images of `"train"` and `"validation"`, if the model reads images.
+        validation: batches of the validation split, for a recipe that trains a language model; else `None`.
         loss_unit: what the loss is a mean over.
     """
 
-    loss_unit = "token"
+    translator: keras.Model
+    batches: Batches | ShardedBatches | PairBatches
+    scorer: keras.callbacks.Callback
+    digest: str
+    unknown: dict[str, UnknownCharacters] = dataclasses.field(default_factory=dict)
+    validation: Batches | None = None
+    loss_unit: str = "token"
 
-    def __init__(self, recipe: Recipe, corpus: Corpus):
-        self.recipe, self.corpus, self.sides, self.unknown, self.images = recipe, corpus, ([], []), {}, {}
+
+def recipe_task(recipe: Recipe) -> "Task":
+    """Return the task of a recipe, with its text.
+
+    Raises:
+        UserError: the text cannot be used.
+    """
+    return (SeveralDirections if recipe.languages else OneDirection)(recipe, recipe_corpus(recipe))
+
+
+class Task:
+    """Prepares what a run trains, for a recipe of one direction or of several.
+
+    Attributes:
+        sides: the training text, a list of sentences for each language; empty if it is read from shards.
+    """
+
+    sides: Sequence[list[str]] = ([], [])
+
+    def __init__(self, recipe: Recipe, corpus: Corpus | None = None):
+        self.recipe, self.corpus = recipe, corpus
 
     def begin(self, folder: Path):
         """Write the vocabularies, or the preset to fine-tune, to the run's folder."""
@@ -62,29 +94,37 @@ class Task:
         """Write the digests of the training text's rows to the run's folder."""
         record_rows(folder / ROWS, self.sides)
 
+    def prepare(self, folder: Path) -> PreparedRun:
+        """Return what the run in a folder trains, from what `begin` wrote there.
+
+        Raises:
+            UserError: recipe, text, images and model do not fit each other.
+        """
+        raise NotImplementedError
+
     def build(self, folder: Path) -> keras.Model:
         """Return the compiled translator of the run in `folder`."""
         recipe, untrained = self.recipe, self.recipe.preset in BUILDERS
         translator = self._built(self.learn(folder)) if untrained else load_start(recipe, folder)
         languages = translator.languages if translator.multilingual else None
         recurrent = hasattr(translator.backbone, "language_model")
-        check_model(recipe, languages, bool(getattr(translator, "image_shape", None)), recurrent)
+        check_model(recipe, languages, bool(translator.image_shape), recurrent)
         translator.compile(optimizer=make_optimizer(recipe, translator.backbone.width), loss=self._loss())
         translator.search = translator.search.changed(**recipe.search_settings())  # `None` keeps a setting
-        self._match(translator)
         return translator
 
-    def _tokens(
+    def _kept(
         self,
         split: str,
         languages: Sequence[str],
         texts: Sequence[list[str]],
-        tokenizers: Sequence[Tokenizer],
+        sides: Sequence[list[list[int]]],
         limit: int,
-    ) -> tuple[list[list[list[int]]], np.ndarray | None]:
-        """Tokenize aligned texts; cut or drop sentences that are too long, as the recipe says.
+    ) -> tuple[Sequence[list[list[int]]], np.ndarray | None]:
+        """Cut or drop the sentences of aligned texts that are too long, as the recipe says.
 
-        `limit` is the maximum length of a sentence, with its start or end symbol.
+        `sides` are the token ids of the `texts`; `limit` is the maximum length of a sentence, with its start
+        or end symbol.
 
         Returns:
             The token ids of each text, and the rows that are kept; `None` for all rows.
@@ -92,12 +132,6 @@ class Task:
         Raises:
             UserError: a sentence is too long, and the recipe neither cuts nor drops it; or all are too long.
         """
-        sides = [tokenizer(text) for tokenizer, text in zip(tokenizers, texts, strict=True)]
-        if split == "train":
-            self.unknown = {
-                language: unknown_characters(*side)
-                for language, *side in zip(languages, texts, sides, tokenizers, strict=True)
-            }
         if self.recipe.truncate:
             return [[tokens[: limit - 1] for tokens in side] for side in sides], None
         lengths = np.array([list(map(len, side)) for side in sides]) + 1  # (languages, rows)
@@ -107,7 +141,7 @@ class Task:
             pair = "sentence" if len(sides) == 1 else "sentence pair"
             row = longest.argmax()
             side = lengths[:, row].argmax()
-            begins = list(texts)[side][row][:40]  # rows held out of a text have other numbers than its lines
+            begins = texts[side][row][:40]  # rows held out of a text have other numbers than its lines
             check_longest(longest, limit, f"split {split} ({', '.join(files)}): {begins!r}…, {pair}")
         kept = np.flatnonzero(longest <= limit)
         if len(kept) == len(longest):
@@ -126,12 +160,11 @@ class OneDirection(Task):
 
     def __init__(self, recipe: Recipe, corpus: Corpus):
         super().__init__(recipe, corpus)
-        if recipe.shards:
-            self.shards = Shards(recipe.shards)
+        self.shards = Shards(recipe.shards) if recipe.shards else None
+        if self.shards:
             self.shards.require(**shard_settings(recipe))
-            self.unknown = self.shards.unknown
         else:
-            self.shards, self.sides = None, corpus.pairs("train", recipe.source, recipe.target)
+            self.sides = corpus.pairs("train", recipe.source, recipe.target)
         self.validation = corpus.pairs(recipe.validation, recipe.source, recipe.target)
 
     def learn(self, folder: Path) -> list:
@@ -146,6 +179,36 @@ class OneDirection(Task):
             copy_rows([self.shards.folder / ROWS], folder / ROWS)
         else:
             super().record_rows(folder)
+
+    def prepare(self, folder):
+        recipe, split, translator = self.recipe, self.recipe.validation, self.build(folder)
+        train_images, images = self._images(translator)
+        source, target = self.validation
+        sides = [translator.source_tokenizer(source)]
+        (tokens,), kept = self._kept(split, [recipe.source], [source], sides, translator.max_length)
+        source, target, images = (rows_of(rows, kept) for rows in (source, target, images))
+        if self.shards:
+            batches, unknown = self._sharded_batches(translator), self.shards.unknown
+        else:
+            languages = recipe.source, recipe.target
+            tokenizers = translator.source_tokenizer, translator.target_tokenizer
+            sides = tokenized(tokenizers, self.sides)
+            unknown = unknown_by_language(languages, tokenizers, self.sides, sides)
+            batches = self._batches(translator, "train", self.sides, sides, train_images)
+        validation = None
+        if recipe.language_model_epochs:
+            sides = tokens, translator.target_tokenizer(target)
+            validation = self._batches(translator, split, (source, target), sides, images)
+        scorer = self.scorer(translator, source, target, images)
+        digest = data_digest(batches, (source, target), images)
+        return PreparedRun(translator, batches, scorer, digest, unknown, validation)
+
+    def build(self, folder: Path) -> keras.Model:
+        """Return the compiled translator of the run in `folder`, with the recipe's languages."""
+        translator = super().build(folder)
+        languages = translator.direction(self.recipe.source, self.recipe.target)
+        translator.source_language, translator.target_language = languages
+        return translator
 
     def _built(self, tokenizers: list) -> keras.Model:
         recipe = self.recipe
@@ -162,88 +225,76 @@ class OneDirection(Task):
             return ConsistentCrossEntropy(recipe.label_smoothing, recipe.consistency)
         return LabelSmoothedCrossEntropy(recipe.label_smoothing)
 
-    def _match(self, translator: keras.Model):
-        """Match translator and data: their languages, images and validation sentences."""
-        recipe, split = self.recipe, self.recipe.validation
-        languages = translator.direction(recipe.source, recipe.target)
-        translator.source_language, translator.target_language = languages
-        if translator.image_shape:
-            self._read_images(translator)
-        source = [recipe.source], self.validation[:1], [translator.source_tokenizer]
-        _, kept = self._tokens(split, *source, translator.backbone.max_length)
-        self.validation = tuple(rows_of(side, kept) for side in self.validation)
-        self.images["validation"] = rows_of(self.images.get("validation"), kept)
+    def _images(self, translator: keras.Model) -> list:
+        """Return the images of the training and of the validation text; `None` if the model reads none."""
+        if not translator.image_shape:
+            return [None, None]
+        images = [self.corpus.images(split) for split in ("train", self.recipe.validation)]
+        if isinstance(images[0], FeatureFile):  # not pictures
+            translator.extractor = translator.extractor or dataclasses.asdict(images[0].extractor)
+        return [
+            image_rows(rows, len(source), translator.image_shape, translator.extractor)
+            for rows, (source, _) in zip(images, (self.sides, self.validation), strict=True)
+        ]
 
-    def _read_images(self, translator: keras.Model):
-        splits = {"train": "train", "validation": self.recipe.validation}
-        images = {part: self.corpus.images(split) for part, split in splits.items()}
-        if isinstance(images["train"], FeatureFile):  # not pictures
-            translator.extractor = translator.extractor or dataclasses.asdict(images["train"].extractor)
-        sentences = {"train": len(self.sides[0]), "validation": len(self.validation[0])}
-        self.images = {
-            part: image_rows(rows, sentences[part], translator.image_shape, translator.extractor)
-            for part, rows in images.items()
-        }
-
-    def batches(self, translator: keras.Model) -> Batches | ShardedBatches:
-        """Return the training batches."""
-        recipe, most = self.recipe, translator.backbone.max_length
-        if self.shards is None:
-            return self._batches(translator, self.sides, "train", self.images.get("train"))
+    def _sharded_batches(self, translator: keras.Model) -> ShardedBatches:
+        recipe, longest = self.recipe, translator.max_length
         batches = ShardedBatches(
-            self.shards, recipe.tokens, recipe.num_shapes, recipe.seed, most, recipe.too_long
+            self.shards, recipe.tokens, recipe.num_shapes, recipe.seed, longest, recipe.too_long
         )
         if batches.dropped:
-            print_dropped("train", batches.dropped, self.shards.pairs, min(most, recipe.tokens))
+            print_dropped("train", batches.dropped, self.shards.pairs, min(longest, recipe.tokens))
         return batches
 
-    def _batches(
-        self, translator: keras.Model, pairs: tuple[list[str], list[str]], split: str, images
-    ) -> Batches:
-        recipe, most = self.recipe, translator.backbone.max_length
-        languages = recipe.source, recipe.target
-        tokenizers = translator.source_tokenizer, translator.target_tokenizer
-        sides, kept = self._tokens(split, languages, pairs, tokenizers, min(most, recipe.tokens))
+    def _batches(self, translator: keras.Model, split: str, texts, sides, images) -> Batches:
+        recipe, longest = self.recipe, translator.max_length
+        languages, limit = (recipe.source, recipe.target), min(longest, recipe.tokens)
+        sides, kept = self._kept(split, languages, texts, sides, limit)
         settings = recipe.tokens, recipe.num_shapes, recipe.seed
-        return Batches(*sides, *settings, max_length=most, images=rows_of(images, kept))
+        return Batches(*sides, *settings, max_length=longest, images=rows_of(images, kept))
 
-    def validation_batches(self, translator: keras.Model) -> Batches:
-        """Return the batches of the validation split."""
-        images = self.images.get("validation")
-        return self._batches(translator, self.validation, self.recipe.validation, images)
-
-    def score(self, translator: keras.Model) -> keras.callbacks.Callback:
-        """Return the callback that scores the model on the validation split after each epoch."""
-        recipe, (source, target) = self.recipe, self.validation
-        images, lowercase = self.images.get("validation"), translator.target_tokenizer.lowercases
+    def scorer(self, translator: keras.Model, source: list[str], target: list[str], images=None):
+        """Return the callback that scores the model on validation text after each epoch."""
+        recipe, lowercase = self.recipe, translator.target_tokenizer.lowercases
         return TranslationScore(source, target, recipe.target, recipe.truncate, images, lowercase)
 
 
 class SeveralDirections(Task):
     """The task of a recipe with `languages`: one model for several directions of aligned text."""
 
-    loss_unit = "sentence"
-
     def __init__(self, recipe: Recipe, corpus: Corpus):
         super().__init__(recipe, corpus)
         self.directions = recipe_directions(recipe)
         self.weights = recipe_weights(recipe)
-        first, *others = text_languages(recipe)
-        self.train, self.validation = (
+        first, *others = self.text_languages = text_languages(recipe)
+        self.sides, self.validation = (
             # Each beside the first, because an error names both files.
-            {first: corpus.sentences(split, first)}
-            | {language: corpus.pairs(split, first, language)[1] for language in others}
+            [corpus.sentences(split, first), *(corpus.pairs(split, first, other)[1] for other in others)]
             for split in ("train", recipe.validation)
         )
-        self.sides = [*self.train.values()]
 
     def learn(self, folder: Path) -> dict:
         """Return the tokenizers of the run in `folder`; learn its vocabularies if it has none."""
         size, form, tokenizers = self.recipe.vocabulary_size, self.recipe.text, {}
-        for language, text in self.train.items():
+        for language, text in zip(self.text_languages, self.sides, strict=True):
             side = {language: (language, text)}
             (tokenizers[language],) = learned_subwords(folder, language, side, size, form)
         return tokenizers
+
+    def prepare(self, folder):
+        recipe, languages, translator = self.recipe, self.text_languages, self.build(folder)
+        tokenizers = [translator.tokenizers[language] for language in languages]
+        sides = tokenized(tokenizers, self.validation)
+        longest = translator.max_length
+        _, kept = self._kept(recipe.validation, languages, self.validation, sides, longest)
+        validation = {
+            language: rows_of(text, kept) for language, text in zip(languages, self.validation, strict=True)
+        }
+        sides = tokenized(tokenizers, self.sides)
+        unknown = unknown_by_language(languages, tokenizers, self.sides, sides)
+        batches = self.batches(sides, longest)
+        scorer, digest = self.scorer(translator, validation), data_digest(batches, validation)
+        return PreparedRun(translator, batches, scorer, digest, unknown, loss_unit="sentence")
 
     def _built(self, tokenizers: dict) -> keras.Model:
         return build(self.recipe.preset, tokenizers, dtype=self.recipe.precision, **self.recipe.model)
@@ -251,22 +302,16 @@ class SeveralDirections(Task):
     def _loss(self) -> keras.losses.Loss:
         return SentenceCrossEntropy(self.recipe.label_smoothing)
 
-    def _match(self, translator: keras.Model):
-        """Match translator and data: their languages and validation sentences."""
-        recipe = self.recipe
-        tokenizers = [translator.tokenizers[language] for language in self.validation]
-        text = list(self.validation), self.validation.values(), tokenizers
-        _, kept = self._tokens(recipe.validation, *text, translator.backbone.max_length)
-        self.validation = {language: rows_of(text, kept) for language, text in self.validation.items()}
+    def batches(self, sides: list[list[list[int]]], longest: int) -> PairBatches:
+        """Return the training batches of all directions, from the token ids of the training text.
 
-    def batches(self, translator: keras.Model) -> PairBatches:
-        """Return the training batches of all directions."""
-        recipe, most = self.recipe, translator.backbone.max_length
-        tokenizers = [translator.tokenizers[language] for language in self.train]
-        limit = most if recipe.sentences else min(most, recipe.tokens)
-        sides, _ = self._tokens("train", list(self.train), self.train.values(), tokenizers, limit)
+        `longest` is the maximum length of a sentence that the model reads.
+        """
+        recipe, languages = self.recipe, self.text_languages
+        limit = longest if recipe.sentences else min(longest, recipe.tokens)
+        sides, _ = self._kept("train", languages, self.sides, sides, limit)
         return PairBatches(
-            dict(zip(self.train, sides, strict=True)),
+            dict(zip(languages, sides, strict=True)),
             self.directions,
             recipe.languages,
             self.weights or None,
@@ -275,15 +320,38 @@ class SeveralDirections(Task):
             recipe.num_shapes,
             recipe.batches_per_epoch or None,
             recipe.seed,
-            most,
+            longest,
         )
 
-    def score(self, translator: keras.Model) -> keras.callbacks.Callback:
-        """Return the callback that scores each direction on the validation split after each epoch."""
+    def scorer(self, translator: keras.Model, validation: dict[str, list[str]]) -> keras.callbacks.Callback:
+        """Return the callback that scores each direction on validation text after each epoch."""
         count = self.recipe.validation_sentences or None
-        text = {language: sentences[:count] for language, sentences in self.validation.items()}
+        text = {language: sentences[:count] for language, sentences in validation.items()}
         lowercase = all(tokenizer.lowercases for tokenizer in translator.tokenizers.values())
         return DirectionScores(text, self.directions, self.recipe.truncate, lowercase)
+
+
+def tokenized(tokenizers: Sequence[Tokenizer], texts: Sequence[list[str]]) -> list[list[list[int]]]:
+    """Return the token ids of each language's sentences."""
+    return [tokenizer(text) for tokenizer, text in zip(tokenizers, texts, strict=True)]
+
+
+def unknown_by_language(
+    languages: Sequence[str], tokenizers: Sequence[Tokenizer], texts: Sequence[list[str]], sides
+) -> dict[str, UnknownCharacters]:
+    """Return the characters that each language's vocabulary lacks; `sides` are the texts' token ids."""
+    return {
+        language: unknown_characters(text, tokens, tokenizer)
+        for language, tokenizer, text, tokens in zip(languages, tokenizers, texts, sides, strict=True)
+    }
+
+
+def data_digest(batches: keras.utils.PyDataset, validation: Sequence | dict, images=None) -> str:
+    """Return the SHA-256 of training batches, validation text and up to 64 of its images."""
+    digest = hashlib.sha256(f"{batches.digest()} {json.dumps(validation)}".encode())
+    if images is not None:
+        digest.update(sample_of(images))
+    return digest.hexdigest()
 
 
 def make_optimizer(recipe: Recipe, width: int) -> keras.optimizers.Optimizer:

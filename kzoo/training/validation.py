@@ -7,8 +7,8 @@ import numpy as np
 from sacrebleu.metrics import CHRF
 
 from kzoo.data import FeatureFile
-from kzoo.evaluation.scores import bleu_metric
 from kzoo.hub.preset import direction_key
+from kzoo.text.bleu import bleu_metric
 
 
 class TranslationScore(keras.callbacks.Callback):

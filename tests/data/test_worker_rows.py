@@ -3,8 +3,7 @@
 import numpy as np
 
 from kzoo.data import Batches
-from kzoo.data.batches import WorkerRows
-from kzoo.training.report import CountedBatches
+from kzoo.data.wrapped_batches import CountedBatches, WorkerRows
 
 
 def batches(tokens=70):

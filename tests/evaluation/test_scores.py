@@ -12,7 +12,8 @@ from kzoo.data import open_corpus, open_files
 from kzoo.decoding import TextTranslator
 from kzoo.evaluation import evaluate, score_table, score_translations
 from kzoo.evaluation import scores as module
-from kzoo.evaluation.scores import SplitScores, bleu_metric, markdown_table, write_scores
+from kzoo.evaluation.scores import SplitScores, markdown_table, write_scores
+from kzoo.text.bleu import bleu_metric
 
 REFERENCES = ["Ein Mann schläft im Park.", "Zwei Hunde spielen am Strand.", "Eine Frau liest."]
 TRANSLATIONS = [

@@ -13,7 +13,7 @@ import numpy as np
 
 from kzoo import cli
 from kzoo.data import Batches, PairBatches
-from kzoo.data.batches import WrappedBatches
+from kzoo.data.wrapped_batches import WrappedBatches
 from kzoo.models import (
     SGD,
     Adam,
@@ -170,7 +170,7 @@ def main(names: list[str], devices: int, families: list[str]):
         with open_strategy(name) as strategy:
             assert strategy.devices == (1 if name == "one" else devices * strategy.workers)
             found[name] = {family: losses(family, strategy) for family in families}
-            strategy.wait()
+            strategy.barrier()
     print(json.dumps(found))
 
 

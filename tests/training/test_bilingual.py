@@ -62,7 +62,7 @@ def write(folder, split, extractor=VGG, count=None, width=10):
 def built(recipe, folder):
     """The translator of a run in the folder, before its first step."""
     folder.mkdir(exist_ok=True)
-    return OneDirection(recipe, recipe_corpus(recipe)).build(folder)
+    return OneDirection(recipe, recipe_corpus(recipe)).prepare(folder).translator
 
 
 def refused(recipe, folder, *names):
@@ -160,10 +160,11 @@ def test_features_that_do_not_fit_are_refused_before_training(recipe, tmp_path):
 
 def test_lowercased_translations_are_scored_in_lower_case(recipe):
     task = OneDirection(replace(recipe, images=""), recipe_corpus(recipe))
-    lower = [sentence.lower() for sentence in task.validation[1]]
-    assert lower != task.validation[1]
+    source, target = task.validation
+    lower = [sentence.lower() for sentence in target]
+    assert lower != target
     model = SimpleNamespace(translate=lambda texts, **_: lower, target_tokenizer=MosesSubwordTokenizer())
-    score, logs = task.score(model), {}
+    score, logs = task.scorer(model, source, target), {}
     score.set_model(model)
     score.on_epoch_end(0, logs)
     assert logs["val_bleu"] == pytest.approx(100)

@@ -17,6 +17,7 @@ from kzoo.text import CharacterTokenizer
 from kzoo.training.checkpoints import Checkpoints
 from kzoo.training.language_model import train_language_model
 from kzoo.training.resuming import Preemption
+from kzoo.training.strategies import Strategy
 
 OFTEN = 1e-9  # minutes between checkpoints: after every batch
 SMALL = {
@@ -43,11 +44,10 @@ def batches(lines: int = 60) -> Batches:
 
 def train(model, folder, epochs: int = 2, data: str = "text"):
     run = Checkpoints(folder / "checkpoints", minutes=OFTEN, keep_last=2, data=data)
-    preemption = Preemption()
-    preemption.checkpoints = run
-    with preemption.listening():
+    preemption = Preemption(Strategy())
+    with preemption.listening(), preemption.saving(run):
         train_language_model(model, batches(), batches(20), epochs, folder, preemption, verbose=0)
-    assert preemption.checkpoints is run
+        assert preemption.checkpoints is run
 
 
 def trained(folder, epochs: int = 2):
@@ -122,11 +122,8 @@ def test_a_damaged_checkpoint_is_left_out(unbroken, tmp_path, monkeypatch, capsy
 
 def test_a_worker_that_is_told_in_it_stops_later(tmp_path):
     """Several workers leave together at a 16th step, which may be one of the translator's."""
-    run = Checkpoints(tmp_path / "checkpoints")
-    run.strategy = SimpleNamespace(workers=2)
-    preemption = Preemption()
-    preemption.checkpoints = run
-    with preemption.listening():
+    preemption = Preemption(SimpleNamespace(workers=2))
+    with preemption.listening(), preemption.saving(Checkpoints(tmp_path / "checkpoints")):
         os.kill(os.getpid(), signal.SIGTERM)
         preemption.on_train_end()
         assert preemption._received == signal.SIGTERM

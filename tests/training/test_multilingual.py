@@ -3,9 +3,11 @@
 import csv
 import sys
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
+from changed_tasks import quick_task
 from message_of import message_of
 
 from kzoo.data import Corpus, open_corpus
@@ -13,9 +15,7 @@ from kzoo.data.text_files import Text
 from kzoo.decoding import search_settings
 from kzoo.presets import load
 from kzoo.training import Recipe, train
-from kzoo.training.validation import TranslationScore
 
-MODULE = sys.modules["kzoo.training.run"]
 CORPUS = sys.modules["kzoo.training.corpus"]
 DIRECTIONS = ("en_en", "en_de", "de_en", "de_de")
 RECIPE = Recipe(
@@ -96,22 +96,16 @@ def test_the_history_has_a_score_for_each_direction(unbroken):
     np.testing.assert_allclose(preset.get_weights()[0], translator.get_weights()[0], atol=1e-3)
 
 
-def test_a_killed_run_goes_on_to_the_same_weights(unbroken, tmp_path, monkeypatch):
+def test_a_killed_run_goes_on_to_the_same_weights(unbroken, tmp_path):
     """Killed in its second epoch; dropout and the order of batches go on too."""
-    batches_end = MODULE.MostSteps.on_train_batch_end
-    # They take a search of their own; the unbroken run has them.
-    monkeypatch.setattr(TranslationScore, "low_score", lambda *_: 0.0)
 
-    def killed(callback, batch, logs=None):
-        batches_end(callback, batch, logs)
-        if int(callback.model.optimizer.iterations) == 13:
-            raise KeyboardInterrupt
+    def kill():
+        raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(MODULE.MostSteps, "on_train_batch_end", killed)
-        train(RECIPE, tmp_path / "run", verbose=0)
+    with pytest.raises(KeyboardInterrupt):
+        train(RECIPE, tmp_path / "run", verbose=0, task=partial(quick_task, step=13, action=kill))
     assert not (tmp_path / "run" / "preset").exists()
-    translator = train(RECIPE, tmp_path / "run", verbose=0)
+    translator = train(RECIPE, tmp_path / "run", verbose=0, task=quick_task)
     for ours, theirs in zip(translator.get_weights(), unbroken[1].get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 

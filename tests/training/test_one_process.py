@@ -9,17 +9,18 @@ import sys
 import pytest
 from message_of import message_of
 
-from kzoo.training import Recipe, train
-from kzoo.training.run_folder import one_process
+from kzoo.training import Recipe
+from kzoo.training import train as train_recipe
+from kzoo.training.run_folder import lock
+from kzoo.training.strategies import Strategy
 from kzoo.training.tasks import Task
 
-MODULE = sys.modules["kzoo.training.run"]
 RECIPE = Recipe(preset="pope_tiny", corpus="none", source="en", target="de")
 HOLDER = """
 import sys
 from pathlib import Path
-from kzoo.training.run_folder import one_process
-with one_process(Path(sys.argv[1])):
+from kzoo.training.run_folder import lock
+with lock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -34,10 +35,8 @@ class BegunTask(Task):
         raise Reached
 
 
-@pytest.fixture(autouse=True)
-def no_corpus(monkeypatch):
-    monkeypatch.setattr(MODULE, "OneDirection", BegunTask)
-    monkeypatch.setattr(MODULE, "recipe_corpus", lambda _: None)
+def train(recipe, folder, strategy=""):
+    return train_recipe(recipe, folder, 0, strategy, task=BegunTask)
 
 
 @contextlib.contextmanager
@@ -54,20 +53,20 @@ def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path):
     folder = tmp_path / "run"
     with held(folder) as holder:
         before = {path: path.read_bytes() for path in folder.iterdir()}
-        message = message_of(train, RECIPE, folder, verbose=0)
+        message = message_of(train, RECIPE, folder)
         assert str(folder) in message and str(holder.pid) in message
         assert {path: path.read_bytes() for path in folder.iterdir()} == before
         holder.kill()
         holder.wait()
         with pytest.raises(Reached):
-            train(RECIPE, folder, verbose=0)
+            train(RECIPE, folder)
 
 
 def test_a_folder_is_held_within_one_process_too(tmp_path):
-    with one_process(tmp_path / "a"), one_process(tmp_path / "b"):
-        message = message_of(train, RECIPE, tmp_path / "a", verbose=0)
+    with lock(tmp_path / "a"), lock(tmp_path / "b"):
+        message = message_of(train, RECIPE, tmp_path / "a")
     assert str(tmp_path / "a") in message and str(os.getpid()) in message
-    with one_process(tmp_path / "a"):
+    with lock(tmp_path / "a"):
         pass
 
 
@@ -75,15 +74,15 @@ def test_only_the_chief_of_several_workers_holds_the_folder(tmp_path):
     def check_same(what, value):
         raise Reached
 
-    worker = MODULE.Strategy()
+    worker = Strategy()
     worker.workers, worker.worker, worker.check_same = 2, 1, check_same
-    with one_process(tmp_path), pytest.raises(Reached):
-        train(RECIPE, tmp_path, verbose=0, strategy=worker)
+    with lock(tmp_path), pytest.raises(Reached):
+        train(RECIPE, tmp_path, strategy=worker)
 
 
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "run").touch()
-    assert "File exists" in message_of(one_process(tmp_path / "run").__enter__)
+    assert "File exists" in message_of(lock(tmp_path / "run").__enter__)
 
 
 BROKEN = ('{"preset": "pope_tiny", "cor', "", "[]", '"\udcff"')
@@ -96,4 +95,4 @@ def test_a_broken_recipe_is_named_in_one_line(present, begun, tmp_path):
         path.write_bytes(present.encode(errors="surrogateescape"))
     if begun:
         (tmp_path / "checkpoints" / "epoch_0001").mkdir(parents=True)
-    assert message_of(train, RECIPE, tmp_path, verbose=0).startswith(f"{path} ")
+    assert message_of(train, RECIPE, tmp_path).startswith(f"{path} ")

@@ -12,16 +12,10 @@ from typer.testing import CliRunner
 
 from kzoo.cli import app
 from kzoo.data import FeatureFile, open_corpus
+from kzoo.evaluation.text_to_score import check_same_held_out, directions_to_score, own_corpus
 from kzoo.hub import Preset
 from kzoo.training import Recipe, prepare, read_recipe, train
-from kzoo.training.corpus import (
-    check_own_files,
-    check_same_held_out,
-    directions_to_score,
-    own_corpus,
-    recipe_corpus,
-    record_held_out,
-)
+from kzoo.training.corpus import check_own_files, recipe_corpus, record_held_out
 from kzoo.training.recipe import check_recipe, make_recipe
 from kzoo.training.run_folder import claim
 from kzoo.training.tasks import OneDirection, SeveralDirections, rows_of
@@ -121,24 +115,24 @@ def task_of(tmp_path, too_long, **changes):
 
 def test_pairs_that_are_too_long_are_left_out_and_counted(tmp_path, capsys):
     task = task_of(tmp_path, "drop")
-    translator = task.build(tmp_path)
-    batches = task.batches(translator)
-    assert (len(batches.source), len(batches.target), len(task.validation[0])) == (60, 60, 3)
+    run = task.prepare(tmp_path)
+    assert [*map(len, (run.batches.source, run.batches.target, run.scorer.source))] == [60, 60, 3]
     told = capsys.readouterr().out
     assert "split train: 1 of 61" in told
     assert "split val: 1 of 4" in told
-    assert "truncate" in message_of(task_of(tmp_path, "error").build, tmp_path)
+    assert "truncate" in message_of(task_of(tmp_path, "error").prepare, tmp_path)
 
 
 def test_what_to_raise_where_all_pairs_are_too_long_is_named(tmp_path):
     task = task_of(tmp_path, "drop", tokens=1)
-    assert "model.max_length or tokens" in message_of(task.batches, task.build(tmp_path))
+    assert "model.max_length or tokens" in message_of(task.prepare, tmp_path)
 
 
 def test_the_text_of_a_pair_that_is_too_long_is_of_the_pair_that_is_numbered(tmp_path):
     task = task_of(tmp_path, "error")
-    sides, words = (["b", "c c c"], ["a a a", "d"]), lambda texts: [text.split() for text in texts]
-    message = message_of(task._tokens, "val", ("en", "de"), sides, [words, words], 2)
+    texts = ["b", "c c c"], ["a a a", "d"]
+    sides = [[text.split() for text in side] for side in texts]
+    message = message_of(task._kept, "val", ("en", "de"), texts, sides, 2)
     assert "'a a a'" in message and "sentence pair 1 " in message
 
 
@@ -156,10 +150,9 @@ def test_rows_of_all_languages_are_left_out_together(tmp_path):
         sentences=8,
         optimizer="sgd",
     )
-    task = SeveralDirections(recipe, recipe_corpus(recipe))
-    batches = task.batches(task.build(tmp_path))
-    assert [len(side) for one in batches.batches for side in (one.source, one.target)] == [60] * 4
-    assert [len(text) for text in task.validation.values()] == [60, 60]
+    run = SeveralDirections(recipe, recipe_corpus(recipe)).prepare(tmp_path)
+    assert [len(side) for one in run.batches.batches for side in (one.source, one.target)] == [60] * 4
+    assert [len(one.source) for one in run.scorer.directions.values()] == [60, 60]
 
 
 def test_a_language_that_no_direction_has_is_aligned_too(tmp_path):

@@ -1,7 +1,6 @@
 """A recipe's values reach what trains: the optimizer, the loss, the batches, the callbacks, the seeds."""
 
 import random
-import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -10,13 +9,13 @@ import pytest
 
 from kzoo.data import Batches, open_corpus
 from kzoo.errors import UserError
+from kzoo.evaluation.text_to_score import own_corpus
 from kzoo.hub import Preset
 from kzoo.models import Adam
 from kzoo.training import Recipe, train
-from kzoo.training.corpus import own_corpus
-from kzoo.training.tasks import OneDirection, Task
+from kzoo.training.corpus import recipe_corpus
+from kzoo.training.tasks import OneDirection, PreparedRun, Task
 
-MODULE = sys.modules["kzoo.training.run"]
 RECIPE = Recipe(
     preset="pope_tiny",
     corpus="scenes",
@@ -45,8 +44,9 @@ RECIPE = Recipe(
 def test_what_is_compiled_and_the_batches(tmp_path):
     sides = [side[:60] for side in open_corpus("scenes").pairs("train", "en", "de")]
     task = OneDirection(RECIPE, SimpleNamespace(pairs=lambda *_: sides))
-    translator = task.build(tmp_path)
-    optimizer, batches = translator.optimizer, task.batches(translator)
+    run = task.prepare(tmp_path)
+    translator, batches = run.translator, run.batches
+    optimizer = translator.optimizer
     assert type(optimizer) is Adam
     assert float(optimizer.learning_rate) == pytest.approx(0.03)
     assert (optimizer.global_clipnorm, optimizer.gradient_accumulation_steps) == (2.5, 3)
@@ -60,38 +60,32 @@ class Reached(Exception):
     """Training would begin now."""
 
 
-class ShortTask(Task):
-    """A task with a model of nothing and a few batches."""
+class Unfitted(keras.Sequential):
+    """A model of nothing that keeps the callbacks of its training."""
 
-    validation = ()
+    def fit(self, batches, callbacks, **options):
+        self.found = {type(callback).__name__: callback for callback in callbacks}
+        raise Reached
+
+
+class ShortTask(Task):
+    """A task with that model and a few batches."""
 
     def begin(self, folder):
         pass
 
-    def build(self, folder):
-        model = keras.Sequential()
-        model.compile("sgd")
-        return model
-
-    def batches(self, model):
-        return Batches([[5, 6]] * 9, [[7]] * 9, tokens=9, num_shapes=1)
-
-    def score(self, model):
-        return keras.callbacks.Callback()
+    def prepare(self, folder):
+        self.model = Unfitted()
+        self.model.compile("sgd")
+        batches = Batches([[5, 6]] * 9, [[7]] * 9, tokens=9, num_shapes=1)
+        return PreparedRun(self.model, batches, keras.callbacks.Callback(), "data")
 
 
-def test_callbacks_and_checkpoints(tmp_path, monkeypatch, capsys):
-    found = {}
-
-    def fit(epoch, batch, model, batches, epochs, callbacks, verbose):
-        found.update({type(callback).__name__: callback for callback in callbacks})
-        raise Reached
-
-    monkeypatch.setattr(MODULE, "OneDirection", ShortTask)
-    monkeypatch.setattr(MODULE, "recipe_corpus", lambda _: None)
-    monkeypatch.setattr(MODULE, "fit_from", fit)
+def test_callbacks_and_checkpoints(tmp_path, capsys):
+    task = ShortTask(RECIPE)
     with pytest.raises(Reached):
-        train(RECIPE, tmp_path / "run", strategy="one")
+        train(RECIPE, tmp_path / "run", strategy="one", task=lambda recipe: task)
+    found = task.model.found
     assert "nats per token" in capsys.readouterr().out
     assert found["LearningRateScheduler"].schedule(2) == 0.03 / 2
     assert (found["MostSteps"].steps, found["History"].patience) == (9, 4)
@@ -99,34 +93,27 @@ def test_callbacks_and_checkpoints(tmp_path, monkeypatch, capsys):
     assert (checkpoints.keep_best, checkpoints.keep_last, checkpoints.minutes) == (3, 5, 2.5)
 
 
-def test_a_run_records_the_rows_that_it_holds_out(tmp_path, monkeypatch):
+def test_a_run_records_the_rows_that_it_holds_out(tmp_path):
     table = tmp_path / "pairs.tsv"
     table.write_text("".join(f"sentence {n}\tein Satz {n}\n" for n in range(50)))
     recipe = replace(RECIPE, corpus="files", train=[str(table)], val=5, test=5)
-
-    def score(task, model):
-        raise Reached
-
-    monkeypatch.setattr(ShortTask, "score", score)
-    monkeypatch.setattr(MODULE, "OneDirection", ShortTask)
+    task = ShortTask(recipe, recipe_corpus(recipe))
     with pytest.raises(Reached):
-        train(recipe, tmp_path / "run", strategy="one")
+        train(recipe, tmp_path / "run", strategy="one", task=lambda recipe: task)
     assert own_corpus(Preset(tmp_path / "run" / "preset"), []).sentences("test", "en")
     table.write_text("".join(f"sentence {n}\tein Satz {n}\n" for n in range(50, 100)))
     with pytest.raises(UserError, match="is not that of its training"):
         own_corpus(Preset(tmp_path / "run" / "preset"), [])
 
 
-def test_the_seed_fixes_what_the_model_begins_with(tmp_path, monkeypatch):
-    def build(task, folder):
-        drawn.append(random.random())
-        raise Reached
+def test_the_seed_fixes_what_the_model_begins_with(tmp_path):
+    class DrawingTask(ShortTask):
+        def prepare(self, folder):
+            drawn.append(random.random())
+            raise Reached
 
     drawn = []
-    monkeypatch.setattr(ShortTask, "build", build)
-    monkeypatch.setattr(MODULE, "OneDirection", ShortTask)
-    monkeypatch.setattr(MODULE, "recipe_corpus", lambda _: None)
     for seed in (7, 8):
         with pytest.raises(Reached):
-            train(replace(RECIPE, seed=seed), tmp_path / str(seed), strategy="one")
+            train(replace(RECIPE, seed=seed), tmp_path / str(seed), strategy="one", task=DrawingTask)
     assert drawn == [random.Random(7).random(), random.Random(8).random()]

@@ -12,8 +12,9 @@ import keras
 import pytest
 
 from kzoo.data import Batches
+from kzoo.data.wrapped_batches import CountedBatches
 from kzoo.training.checkpoints import Checkpoints
-from kzoo.training.report import CountedBatches, RunReport, doubts, peak_memory
+from kzoo.training.report import RunReport, doubts, peak_memory
 
 
 def counted(counts):

@@ -2,27 +2,26 @@
 
 import json
 import shutil
-import sys
 from dataclasses import replace as replaced
 from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
+from changed_tasks import quick_task
 from message_of import message_of
 
+import kzoo.training
 from kzoo.data import open_corpus
 from kzoo.decoding import GNMT, SearchSettings
 from kzoo.presets import attention_bridge_m2m_tiny, load, pope_tiny
 from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, moses_text, train_subwords
-from kzoo.training import Recipe, read_recipe, train
+from kzoo.training import Recipe, read_recipe
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.preparation import prepare
 from kzoo.training.tasks import copy_start
 from kzoo.training.trained_rows import ROWS, count_trained_rows, record_rows
-from kzoo.training.validation import TranslationScore
 
-MODULE = sys.modules["kzoo.training.run"]
 PAIRS = {"train": 100, "val": 8}
 SMALL = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16, "max_length": 64}
 BRIDGE = {"encoder": "cnn", "embedding_dim": 8, "width": 8, "num_heads": 2, "hidden_dim": 8}
@@ -79,31 +78,29 @@ def same(ours, theirs):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.fixture(autouse=True)
-def no_low_scores(monkeypatch):
-    """They take a search of their own."""
-    monkeypatch.setattr(TranslationScore, "low_score", lambda *_: 0.0)
+def train(recipe, folder, verbose=0, task=quick_task):
+    return kzoo.training.train(recipe, folder, verbose, task=task)
 
 
-def killed_at_its_start(recipe, run, monkeypatch):
+def killed_at_its_start(recipe, run):
     """Leave of a run what it has before its first step; return its model."""
-    begun = []
 
-    def fit_from(epoch, batch, model, *_):
-        begun.append(model)
+    def kill():
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(MODULE, "fit_from", fit_from)
-        train(recipe, run, verbose=0)
-    return begun.pop()
+    task = quick_task(recipe, 0, kill)
+    prepare, prepared = task.prepare, []
+    task.prepare = lambda folder: prepared.append(prepare(folder)) or prepared[0]
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe, run, task=lambda recipe: task)
+    return prepared[0].translator
 
 
 def test_it_begins_with_the_preset_s_weights_words_and_languages(recipe, preset, tmp_path):
     """At a rate of zero the trained model is the preset."""
     corpus = recipe_corpus(recipe)
     record_rows(preset.parent / ROWS, corpus.pairs("val", "en", "de"))  # what the preset was trained on
-    tuned, before = train(recipe, tmp_path / "run", verbose=0), load(preset)
+    tuned, before = train(recipe, tmp_path / "run"), load(preset)
     for split, count in PAIRS.items():
         assert count_trained_rows(tmp_path / "run" / "preset", corpus, split, [("en", "de")]) == count
     same(tuned, before)
@@ -129,41 +126,41 @@ def test_characters_that_the_vocabulary_lacks_are_told_and_never_written(recipe,
 def test_a_stopped_run_goes_on_without_the_preset_to_the_same_weights(recipe, preset, tmp_path):
     """As after a kill, when the preset has gone: the run has its own copy."""
     recipe = replaced(recipe, rate=0.1, epochs=2, model={"dropout": 0.2})
-    unbroken = train(recipe, tmp_path / "unbroken", verbose=0)
+    unbroken = train(recipe, tmp_path / "unbroken")
     assert not np.array_equal(unbroken.get_weights()[0], load(preset).get_weights()[0])
     assert unbroken.backbone.get_config()["dropout"] == 0.2
     moved = shutil.copytree(preset, tmp_path / "preset")
     recipe = replaced(recipe, preset=str(moved))
-    train(replaced(recipe, epochs=1), tmp_path / "run", verbose=0)
+    train(replaced(recipe, epochs=1), tmp_path / "run")
     shutil.rmtree(moved)
     shutil.rmtree(tmp_path / "run" / "preset")
-    same(train(recipe, tmp_path / "run", verbose=0), unbroken)
+    same(train(recipe, tmp_path / "run"), unbroken)
 
 
-def test_a_run_that_has_trained_nothing_takes_the_preset_as_it_is_now(recipe, preset, tmp_path, monkeypatch):
+def test_a_run_that_has_trained_nothing_takes_the_preset_as_it_is_now(recipe, preset, tmp_path):
     mine = shutil.copytree(preset, tmp_path / "preset")
     recipe = replaced(recipe, preset=str(mine))
-    killed_at_its_start(recipe, tmp_path / "run", monkeypatch)
+    killed_at_its_start(recipe, tmp_path / "run")
     later = load(mine)
     later.set_weights([weight + 1 for weight in later.get_weights()])
     later.save_to_preset(mine)
-    same(killed_at_its_start(recipe, tmp_path / "run", monkeypatch), load(mine))
+    same(killed_at_its_start(recipe, tmp_path / "run"), load(mine))
 
 
-def test_a_copy_of_a_preset_that_has_gone_is_kept(recipe, preset, tmp_path, monkeypatch):
+def test_a_copy_of_a_preset_that_has_gone_is_kept(recipe, preset, tmp_path):
     """Of a run that was killed before its first checkpoint."""
     mine = shutil.copytree(preset, tmp_path / "preset")
     recipe = replaced(recipe, preset=str(mine))
-    killed_at_its_start(recipe, tmp_path / "run", monkeypatch)
+    killed_at_its_start(recipe, tmp_path / "run")
     shutil.rmtree(mine)
-    same(killed_at_its_start(recipe, tmp_path / "run", monkeypatch), load(preset))
-    assert "'another'" in message_of(train, replaced(recipe, preset="another"), tmp_path / "run", verbose=0)
+    same(killed_at_its_start(recipe, tmp_path / "run"), load(preset))
+    assert "'another'" in message_of(train, replaced(recipe, preset="another"), tmp_path / "run")
 
 
 def test_the_preset_s_own_folder_is_refused(recipe, preset, tmp_path):
     mine = shutil.copytree(preset, tmp_path / "preset")
     before = sorted(path.name for path in mine.iterdir())
-    assert str(mine) in message_of(train, replaced(recipe, preset=str(mine)), mine, verbose=0)
+    assert str(mine) in message_of(train, replaced(recipe, preset=str(mine)), mine)
     assert sorted(path.name for path in mine.iterdir()) == before
 
 
@@ -181,7 +178,7 @@ def test_the_preset_s_own_folder_is_refused(recipe, preset, tmp_path):
     ],
 )
 def test_what_the_preset_cannot_be_is_refused(wrong, name, recipe, tmp_path):
-    assert name in message_of(train, replaced(recipe, **wrong), tmp_path / "run", verbose=0)
+    assert name in message_of(train, replaced(recipe, **wrong), tmp_path / "run")
 
 
 def test_an_altered_preset_is_refused(recipe, preset, tmp_path):
@@ -191,7 +188,7 @@ def test_an_altered_preset_is_refused(recipe, preset, tmp_path):
     with open(mine / "model.weights.h5", "r+b") as file:
         file.write(b"no")
     recipe = replaced(recipe, preset=str(mine))
-    assert "model.weights.h5" in message_of(train, recipe, tmp_path / "run", verbose=0)
+    assert "model.weights.h5" in message_of(train, recipe, tmp_path / "run")
     assert "model.weights.h5" in message_of(copy_start, recipe, copied)
     shutil.rmtree(mine)
     copy_start(recipe, copied)
@@ -224,7 +221,7 @@ def test_lowercased_presets_are_validated_in_lower_case(recipe, text, tmp_path, 
     lower = [sentence.lower() for sentence in text["val"]["de"]]
     monkeypatch.setattr(type(translator), "translate", lambda self, texts, **options: lower)
     recipe = replaced(recipe, preset=str(tmp_path / "preset"))
-    tuned = train(recipe, tmp_path / "run", verbose=0)
+    tuned = train(recipe, tmp_path / "run")
     row = (tmp_path / "run" / "history.csv").read_text().splitlines()[1].split(",")
     assert float(row[-2]) == pytest.approx(100)
     assert (tuned.source_language, tuned.target_language) == ("en", "de")  # the preset named none
@@ -254,8 +251,8 @@ def test_several_languages_are_those_of_the_preset_and_text_is_of_the_pairs(reci
         batches_per_epoch=2,
         validation_sentences=2,
     )
-    same(train(recipe, tmp_path / "run", verbose=0), load(tmp_path / "preset"))
+    same(train(recipe, tmp_path / "run"), load(tmp_path / "preset"))
     other_order = replaced(recipe, languages=["en", "fr", "de"])
     for wrong, name in ((other_order, "en, de, fr"), (one_direction, "languages")):
-        assert name in message_of(train, wrong, tmp_path / "other", verbose=0)
+        assert name in message_of(train, wrong, tmp_path / "other")
     assert not (tmp_path / "other" / "preset").exists()

@@ -2,8 +2,8 @@
 
 import os
 import signal
-import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import keras
@@ -13,9 +13,8 @@ from distributed_losses import FAMILIES
 
 from kzoo.models import MultilingualTranslator, Translator
 from kzoo.training import Recipe, train
-from kzoo.training.tasks import Task, make_optimizer
+from kzoo.training.tasks import PreparedRun, Task, make_optimizer
 
-MODULE = sys.modules["kzoo.training.run"]
 RECIPE = Recipe(preset="pope_tiny", corpus="none", source="en", target="de", epochs=2, average=1)
 WAYS = {
     "pope": {"warmup_steps": 50, "precision": "mixed_float16"},
@@ -25,43 +24,56 @@ WAYS = {
 }
 
 
-class FamilyTask(Task):
-    """A task with a tiny model of a family and its batches, and a score that rises with the epochs."""
+class Unsaved:
+    """Without tokenizers, no preset can be written."""
 
-    validation = ("one", "two")
-    family = None
+    def save_to_preset(self, folder: Path):
+        folder.mkdir(exist_ok=True)
+        (folder / "metadata.json").write_text("{}")
+
+
+class OneWay(Unsaved, Translator):
+    pass
+
+
+class Multilingual(Unsaved, MultilingualTranslator):
+    pass
+
+
+class Score(keras.callbacks.Callback):
+    """A score that rises with the epochs. It may end the process's run after the third batch."""
+
+    def __init__(self, stops: bool):
+        super().__init__()
+        self.stops = stops
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self.stops and batch == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def on_epoch_end(self, epoch, logs=None):
+        logs["val_bleu"] = float(epoch)
+
+    def low_scores(self, model):
+        return {}
+
+
+class FamilyTask(Task):
+    """A task with a tiny model of a family and its batches, and that score."""
+
+    def __init__(self, family: str, stops: bool, recipe: Recipe):
+        super().__init__(recipe)
+        self.family, self.stops = family, stops
 
     def begin(self, folder: Path):
         pass
 
-    def build(self, folder: Path) -> keras.Model:
-        backbone, _, loss, self.made = FAMILIES[self.family](dropout=0.3, dtype=self.recipe.precision)
-        kind = MultilingualTranslator if self.family == "attention_bridge" else Translator
-        model = kind(backbone, {})
+    def prepare(self, folder: Path) -> PreparedRun:
+        backbone, _, loss, batches = FAMILIES[self.family](dropout=0.3, dtype=self.recipe.precision)
+        model = (Multilingual if self.family == "attention_bridge" else OneWay)(backbone, {})
         jit = keras.backend.backend() == "jax"  # what XLA would take on TensorFlow is not worth its time
         model.compile(make_optimizer(self.recipe, 16), loss, jit_compile=jit)
-        return model
-
-    def batches(self, model):
-        return self.made
-
-    def score(self, model):
-        found = keras.callbacks.LambdaCallback(
-            on_epoch_end=lambda epoch, logs: logs.update(val_bleu=float(epoch))
-        )
-        found.low_scores = lambda model: {}
-        return found
-
-
-@pytest.fixture(params=WAYS)
-def recipe(request, monkeypatch):
-    monkeypatch.setattr(MODULE, "OneDirection", FamilyTask)
-    monkeypatch.setattr(MODULE, "recipe_corpus", lambda recipe: None)
-    monkeypatch.setattr(MODULE, "write_low_scores", lambda folder, scores: None)
-    monkeypatch.setattr(FamilyTask, "family", request.param)
-    for kind in (Translator, MultilingualTranslator):
-        monkeypatch.setattr(kind, "save_to_preset", lambda self, folder: None)
-    return replace(RECIPE, **WAYS[request.param])
+        return PreparedRun(model, batches, Score(self.stops), batches.digest())
 
 
 def state(model: keras.Model) -> list[np.ndarray]:
@@ -69,31 +81,28 @@ def state(model: keras.Model) -> list[np.ndarray]:
     return [keras.ops.convert_to_numpy(v) for v in (*model.variables, *model.optimizer.variables)]
 
 
-def test_a_stopped_run_goes_on_to_the_same_weights(recipe, tmp_path, monkeypatch):
-    compare(recipe, tmp_path, monkeypatch, "one")
+@pytest.mark.parametrize("family", WAYS)
+def test_a_stopped_run_goes_on_to_the_same_weights(family, tmp_path):
+    compare(family, WAYS[family], tmp_path, "one")
 
 
-@pytest.mark.parametrize("recipe", ["pope"], indirect=True)
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="is about tf.distribute")
-def test_a_stopped_run_under_tf_distribute_goes_on_to_the_same_weights(recipe, tmp_path, monkeypatch):
+def test_a_stopped_run_under_tf_distribute_goes_on_to_the_same_weights(tmp_path):
     """With as many steps as a run of two epochs has, which must be counted under tf.distribute too."""
-    compare(replace(recipe, precision="float32", steps=12), tmp_path, monkeypatch, "mirrored")
+    compare("pope", {"warmup_steps": 50, "steps": 12}, tmp_path, "mirrored")
 
 
-def compare(recipe: Recipe, tmp_path: Path, monkeypatch, strategy: str):
+def compare(family: str, values: dict, tmp_path: Path, strategy: str):
     """Compare a run that is stopped in its first epoch and started again with one that is not."""
-    unbroken = state(train(recipe, tmp_path / "unbroken", verbose=0, strategy=strategy))
-    batch_end = MODULE.MostSteps.on_train_batch_end
 
-    def stopping(callback, batch, logs=None):
-        batch_end(callback, batch, logs)
-        if batch == 2:
-            os.kill(os.getpid(), signal.SIGTERM)
+    def run(name: str, stops: bool = False):
+        task = partial(FamilyTask, family, stops)
+        return train(replace(RECIPE, **values), tmp_path / name, verbose=0, strategy=strategy, task=task)
 
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(MODULE.MostSteps, "on_train_batch_end", stopping)
-        train(recipe, tmp_path / "stopped", verbose=0, strategy=strategy)
+    unbroken = state(run("unbroken"))
+    with pytest.raises(SystemExit):
+        run("stopped", stops=True)
     assert os.listdir(tmp_path / "stopped" / "checkpoints") == ["epoch_0000_batch_000003"]
-    continued = state(train(recipe, tmp_path / "stopped", verbose=0, strategy=strategy))
+    continued = state(run("stopped"))
     for one, other in zip(unbroken, continued, strict=True):
         np.testing.assert_array_equal(other, one)

@@ -288,22 +288,22 @@ def test_what_fails_on_one_worker_fails_on_all():
     def fails():
         raise UserError("no such file")
 
-    SecondOfTwo(chiefs=0.0).together(lambda: None)
-    assert message_of(SecondOfTwo(chiefs=0.0).together, fails) == "no such file"
-    assert "another worker" in message_of(SecondOfTwo(chiefs=1.0).together, lambda: None)
+    run_on(SecondOfTwo(chiefs=0.0), lambda: None)
+    assert message_of(run_on, SecondOfTwo(chiefs=0.0), fails) == "no such file"
+    assert "another worker" in message_of(run_on, SecondOfTwo(chiefs=1.0), lambda: None)
 
 
-def test_a_worker_says_why_it_fails_though_the_others_are_gone(monkeypatch):
-    def lost(self, number):
-        raise ConnectionResetError("closed by the other side")
+def test_a_worker_says_why_it_fails_though_the_others_are_gone():
+    class LeftAlone(SecondOfTwo):
+        def total(self, number):
+            raise ConnectionResetError("closed by the other side")
 
     def fails():
         raise UserError("no such file")
 
-    monkeypatch.setattr(SecondOfTwo, "total", lost)
-    assert message_of(SecondOfTwo(chiefs=0.0).together, fails) == "no such file"
+    assert message_of(run_on, LeftAlone(chiefs=0.0), fails) == "no such file"
     with pytest.raises(ConnectionResetError):
-        SecondOfTwo(chiefs=0.0).together(lambda: None)
+        run_on(LeftAlone(chiefs=0.0), lambda: None)
 
 
 def test_workers_with_unequal_devices_are_refused():
@@ -314,7 +314,7 @@ def test_workers_with_unequal_devices_are_refused():
 
 def test_only_the_chiefs_folder_is_kept(tmp_path):
     for strategy in (Strategy(), SecondOfTwo(chiefs=0.0)):
-        with strategy.own_place(tmp_path / type(strategy).__name__) as folder:
+        with strategy.write_path(tmp_path / type(strategy).__name__) as folder:
             folder.mkdir()
             (folder / "weights").write_text("…")
     assert [path.name for path in tmp_path.iterdir()] == ["Strategy"]
@@ -340,6 +340,11 @@ def test_a_lost_connection_is_known_by_what_jax_says(kind):
     said = "UNKNOWN: Gloo AllGather failed: Read error [127.0.0.1]:15082: Connection reset by peer"
     lost = object.__new__(strategies.DataParallel)._lost_a_worker
     assert lost(kind(said)) and not lost(kind("shapes differ"))
+
+
+def run_on(strategy: Strategy, function):
+    with strategy.shared_errors():
+        function()
 
 
 class SecondOfTwo(Strategy):

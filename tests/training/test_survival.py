@@ -11,6 +11,7 @@ import shutil
 import signal
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,17 +20,18 @@ import numpy as np
 import pytest
 from message_of import message_of
 
+import kzoo.training
 from kzoo.data import Batches
+from kzoo.data.wrapped_batches import ResumedBatches
 from kzoo.errors import UserError
 from kzoo.files import remove_unfinished
-from kzoo.training import Recipe, train
+from kzoo.training import Recipe
 from kzoo.training import checkpoints as checkpoints_module
 from kzoo.training.checkpoints import Checkpoints, damage
-from kzoo.training.resuming import ResumedBatches
+from kzoo.training.run import MostSteps
 from kzoo.training.run_folder import saved_in
-from kzoo.training.tasks import Task, make_optimizer
+from kzoo.training.tasks import PreparedRun, Task, data_digest, make_optimizer
 
-MODULE = sys.modules["kzoo.training.run"]
 RECIPE = Recipe(
     preset="pope_tiny", corpus="none", source="en", target="de", warmup_steps=50, epochs=3, average=2
 )
@@ -45,38 +47,19 @@ class TinyModel(keras.Model):
     def save_to_preset(self, folder):
         folder.mkdir(exist_ok=True)
         np.savez(folder / "weights.npz", *self.get_weights())
-
-
-class TinyTask(Task):
-    """A task with that model, random words in two shapes, and a score of the weights."""
-
-    validation = ("one", "two")
-    make_batches = Batches
-
-    def build(self, folder):
-        inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in ("source", "target")}
-        words = keras.layers.Embedding(50, 16)
-        hidden = keras.layers.Dropout(0.3)(words(inputs["source"]) + words(inputs["target"]))
-        model = TinyModel(inputs, keras.layers.Dense(50)(hidden))
-        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        jit = keras.backend.backend() == "jax"
-        model.compile(make_optimizer(self.recipe, 16), loss, jit_compile=jit)
-        return model
-
-    def batches(self, model):
-        words = np.random.default_rng(7)
-        sides = [[words.integers(4, 50, length).tolist() for length in range(3, 15)] * 8 for _ in "st"]
-        return self.make_batches(*sides, tokens=100, num_shapes=2, seed=self.recipe.seed)
-
-    def begin(self, folder):
-        pass
-
-    def score(self, model):
-        return Score()
+        (folder / "metadata.json").write_text("{}")
 
 
 class Score(keras.callbacks.Callback):
-    """A score that is worse after each epoch."""
+    """A score that is worse after each epoch. It may also act on the model at the end of a step."""
+
+    def __init__(self, step: int = 0, action=None):
+        super().__init__()
+        self.step, self.action = step, action
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self.action and int(self.model.optimizer.iterations) == self.step:
+            self.action(self.model)
 
     def on_epoch_end(self, epoch, logs=None):
         logs["val_bleu"] = -float(sum(np.abs(w).sum() for w in self.model.get_weights()))
@@ -85,23 +68,48 @@ class Score(keras.callbacks.Callback):
         return {}
 
 
-@pytest.fixture(autouse=True)
-def tiny(monkeypatch):
-    use_tiny(monkeypatch.setattr)
+class TinyTask(Task):
+    """A task with that model, random words in two shapes, and that score."""
+
+    make_model, make_batches, validation, images = TinyModel, Batches, ("one", "two"), None
+
+    def __init__(self, recipe, scorer=None, **changes):
+        super().__init__(recipe)
+        self.scorer = scorer or Score()
+        vars(self).update(changes)
+
+    def begin(self, folder):
+        pass
+
+    def prepare(self, folder):
+        batches = self.batches()
+        digest = data_digest(batches, self.validation, self.images)
+        return PreparedRun(self.build(), batches, self.scorer, digest)
+
+    def build(self):
+        inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in ("source", "target")}
+        words = keras.layers.Embedding(50, 16)
+        hidden = keras.layers.Dropout(0.3)(words(inputs["source"]) + words(inputs["target"]))
+        model = self.make_model(inputs, keras.layers.Dense(50)(hidden))
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        jit = keras.backend.backend() == "jax"
+        model.compile(make_optimizer(self.recipe, 16), loss, jit_compile=jit)
+        return model
+
+    def batches(self):
+        words = np.random.default_rng(7)
+        sides = [[words.integers(4, 50, length).tolist() for length in range(3, 15)] * 8 for _ in "st"]
+        return self.make_batches(*sides, tokens=100, num_shapes=2, seed=self.recipe.seed)
 
 
-def use_tiny(setattr):
-    setattr(MODULE, "OneDirection", TinyTask)
-    setattr(MODULE, "recipe_corpus", lambda recipe: None)
-    setattr(MODULE, "write_low_scores", lambda folder, scores: None)
+def train(recipe: Recipe, folder: Path, verbose=0, task=TinyTask, **changes):
+    return kzoo.training.train(recipe, folder, verbose, task=partial(task, **changes))
 
 
 @pytest.fixture(scope="module")
 def unbroken(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "unbroken"
-    with pytest.MonkeyPatch.context() as patch:
-        use_tiny(patch.setattr)
-        train(RECIPE, folder, verbose=0)
+    train(RECIPE, folder)
     return folder
 
 
@@ -117,16 +125,14 @@ def checkpoints(folder: Path) -> list[str]:
     return sorted(os.listdir(folder / "checkpoints"))
 
 
-def at_step(monkeypatch, step: int, action):
-    """Do something at the end of a step, once."""
-    batch_end = MODULE.MostSteps.on_train_batch_end
+def signalled(step: int, *signals: int) -> Score:
+    """Return a scorer that sends signals to this process at the end of a step."""
 
-    def acting(callback, batch, logs=None):
-        batch_end(callback, batch, logs)
-        if batch is not None and int(callback.model.optimizer.iterations) == step:
-            action()
+    def send(model):
+        for number in signals:
+            os.kill(os.getpid(), number)
 
-    monkeypatch.setattr(MODULE.MostSteps, "on_train_batch_end", acting)
+    return Score(step, send)
 
 
 # Processes that are killed: each is forked from one that has imported everything and computed nothing.
@@ -144,7 +150,6 @@ def in_process(function, *arguments) -> int:
 
 def killed_after(folder: Path, calls: int | None):
     """Train, killed after so many calls of Python's functions since the first batch of this process."""
-    use_tiny(setattr)
     batch_end = Checkpoints.on_train_batch_end
     count = itertools.count(1)
 
@@ -157,7 +162,7 @@ def killed_after(folder: Path, calls: int | None):
         batch_end(checkpoints, batch, logs)
 
     Checkpoints.on_train_batch_end = armed
-    train(replace(RECIPE, checkpoint_minutes=OFTEN), folder, verbose=0)
+    train(replace(RECIPE, checkpoint_minutes=OFTEN), folder)
 
 
 def test_a_run_killed_at_ten_random_moments_ends_with_the_same_weights(unbroken, tmp_path):
@@ -170,7 +175,6 @@ def test_a_run_killed_at_ten_random_moments_ends_with_the_same_weights(unbroken,
 
 
 def killed_in_writing(folder: Path):
-    use_tiny(setattr)
     write_digests = checkpoints_module.write_digests
 
     def killed(folder):
@@ -179,7 +183,7 @@ def killed_in_writing(folder: Path):
         write_digests(folder)
 
     checkpoints_module.write_digests = killed
-    train(replace(RECIPE, checkpoint_minutes=OFTEN), folder, verbose=0)
+    train(replace(RECIPE, checkpoint_minutes=OFTEN), folder)
 
 
 def test_a_half_written_checkpoint_is_left_out_and_removed(unbroken, tmp_path):
@@ -187,45 +191,45 @@ def test_a_half_written_checkpoint_is_left_out_and_removed(unbroken, tmp_path):
     hidden = [path for path in (tmp_path / "checkpoints").glob(".epoch_0001_batch_000006.*") if path.is_dir()]
     written = [sorted(os.listdir(path)) for path in hidden]
     assert written == [["checkpoint.weights.h5", "state.json"]]
-    train(RECIPE, tmp_path, verbose=0)
+    train(RECIPE, tmp_path)
     assert not [name for name in checkpoints(tmp_path) if name.startswith(".")]
     assert results(tmp_path) == results(unbroken)
 
 
 @pytest.mark.parametrize(("step", "batch"), [(BATCHES + 9, 9), (2 * BATCHES - 1, BATCHES)])
-def test_sigterm_saves_and_ends_with_status_0(step, batch, unbroken, tmp_path, monkeypatch, capsys):
+def test_sigterm_saves_and_ends_with_status_0(step, batch, unbroken, tmp_path, capsys):
     """In the middle of an epoch; and with one batch left, after which it has yet to be scored."""
-    with monkeypatch.context() as patch, pytest.raises(SystemExit) as stopped:
-        at_step(patch, step, lambda: os.kill(os.getpid(), signal.SIGTERM))
-        train(RECIPE, tmp_path, verbose=0)
+    with pytest.raises(SystemExit) as stopped:
+        train(RECIPE, tmp_path, scorer=signalled(step, signal.SIGTERM))
     assert stopped.value.code == 0
     assert "SIGTERM" in capsys.readouterr().out
     assert checkpoints(tmp_path) == ["epoch_0001", f"epoch_0001_batch_{batch:06d}"]
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    monkeypatch.setattr(sys.modules[train.__module__], "print_report", lambda _: None)  # tells it of no model
     train(RECIPE, tmp_path, verbose=2)
     assert results(tmp_path) == results(unbroken)
     if batch < BATCHES:
         assert f"Epoch 2/{RECIPE.epochs}" in capsys.readouterr().out
 
 
-def test_sigterm_before_the_first_step_ends_with_status_0(unbroken, tmp_path, monkeypatch, capsys):
-    with monkeypatch.context() as patch, pytest.raises(SystemExit) as stopped:
-        patch.setattr(TinyTask, "build", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
-        train(RECIPE, tmp_path, verbose=0)
+def test_sigterm_before_the_first_step_ends_with_status_0(unbroken, tmp_path, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        train(RECIPE, tmp_path, build=lambda: os.kill(os.getpid(), signal.SIGTERM))
     assert stopped.value.code == 0
     assert "SIGTERM" in capsys.readouterr().out
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    train(RECIPE, tmp_path, verbose=0)
+    train(RECIPE, tmp_path)
     assert results(tmp_path) == results(unbroken)
 
 
-def test_sigterm_while_an_epoch_is_scored(unbroken, tmp_path, monkeypatch):
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(Score, "on_epoch_end", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
-        train(RECIPE, tmp_path, verbose=0)
+def test_sigterm_while_an_epoch_is_scored(unbroken, tmp_path):
+    class Signalled(Score):
+        def on_epoch_end(self, epoch, logs=None):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(SystemExit):
+        train(RECIPE, tmp_path, scorer=Signalled())
     assert checkpoints(tmp_path) == [f"epoch_0000_batch_{BATCHES:06d}"]
-    train(RECIPE, tmp_path, verbose=0)
+    train(RECIPE, tmp_path)
     assert results(tmp_path) == results(unbroken)
 
 
@@ -237,67 +241,58 @@ def interrupt():
     signal.signal(signal.SIGINT, earlier)
 
 
-def test_ctrl_c_saves_and_a_second_one_does_not_wait(interrupt, tmp_path, monkeypatch):
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        at_step(patch, 5, lambda: os.kill(os.getpid(), signal.SIGINT))
-        train(RECIPE, tmp_path / "once", verbose=0)
+def test_ctrl_c_saves_and_a_second_one_does_not_wait(interrupt, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        train(RECIPE, tmp_path / "once", scorer=signalled(5, signal.SIGINT))
     assert checkpoints(tmp_path / "once") == ["epoch_0000_batch_000005"]
-
-    def twice():
-        os.kill(os.getpid(), signal.SIGINT)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        at_step(patch, 5, twice)
-        train(RECIPE, tmp_path / "twice", verbose=0)
+    with pytest.raises(KeyboardInterrupt):
+        train(RECIPE, tmp_path / "twice", scorer=signalled(5, signal.SIGINT, signal.SIGINT))
     assert not (tmp_path / "twice" / "checkpoints").exists()
 
 
-def test_a_background_job_ignores_ctrl_c(interrupt, tmp_path, monkeypatch):
+def test_a_background_job_ignores_ctrl_c(interrupt, tmp_path):
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    at_step(monkeypatch, 5, lambda: os.kill(os.getpid(), signal.SIGINT))
-    train(RECIPE, tmp_path, verbose=0)
+    train(RECIPE, tmp_path, scorer=signalled(5, signal.SIGINT))
     assert (tmp_path / "preset").is_dir()
 
 
-def test_the_last_step_is_scored_when_the_run_goes_on(tmp_path, monkeypatch):
+def test_the_last_step_is_scored_when_the_run_goes_on(tmp_path):
     recipe = replace(RECIPE, steps=BATCHES + 5)
-    train(recipe, tmp_path / "unbroken", verbose=0)
-    stopped_run(tmp_path / "stopped", monkeypatch, recipe)
-    train(recipe, tmp_path / "stopped", verbose=0)
+    train(recipe, tmp_path / "unbroken")
+    stopped_run(tmp_path / "stopped", recipe)
+    train(recipe, tmp_path / "stopped")
     assert results(tmp_path / "stopped") == results(tmp_path / "unbroken")
     assert len(results(tmp_path / "stopped")[0]) == 2
 
 
-def test_patience_counts_the_epochs_before_a_stop(tmp_path, monkeypatch):
+def test_patience_counts_the_epochs_before_a_stop(tmp_path):
     """The score is worse after each epoch: with patience for two, the third is the last."""
     recipe = replace(RECIPE, epochs=6, patience=2)
-    train(recipe, tmp_path / "unbroken", verbose=0)
-    stopped_run(tmp_path / "stopped", monkeypatch, recipe)
-    train(recipe, tmp_path / "stopped", verbose=0)
+    train(recipe, tmp_path / "unbroken")
+    stopped_run(tmp_path / "stopped", recipe)
+    train(recipe, tmp_path / "stopped")
     assert results(tmp_path / "stopped") == results(tmp_path / "unbroken")
     assert [row[0] for row in results(tmp_path / "stopped")[0]] == ["1", "2", "3"]
 
 
-def stopped_run(folder: Path, monkeypatch, recipe: Recipe = RECIPE) -> Path:
+def stopped_run(folder: Path, recipe: Recipe = RECIPE, **changes) -> Path:
     """Return the checkpoints of a run that was stopped in its second epoch."""
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        at_step(patch, BATCHES + 5, lambda: os.kill(os.getpid(), signal.SIGTERM))
-        train(recipe, folder, verbose=0)
+    with pytest.raises(SystemExit):
+        train(recipe, folder, scorer=signalled(BATCHES + 5, signal.SIGTERM), **changes)
     return folder / "checkpoints"
 
 
 def test_the_best_and_the_last_two_are_kept(tmp_path):
     """The score is worse after each epoch: the first is the best."""
-    train(replace(RECIPE, epochs=5, average=1, checkpoints_kept=2), tmp_path, verbose=0)
+    train(replace(RECIPE, epochs=5, average=1, checkpoints_kept=2), tmp_path)
     assert checkpoints(tmp_path) == ["epoch_0001", "epoch_0004", "epoch_0005"]
 
 
-def test_a_damaged_checkpoint_is_reported_and_the_one_before_used(unbroken, tmp_path, monkeypatch, capsys):
-    saved = stopped_run(tmp_path, monkeypatch)
+def test_a_damaged_checkpoint_is_reported_and_the_one_before_used(unbroken, tmp_path, capsys):
+    saved = stopped_run(tmp_path)
     path = saved / f"epoch_0001_batch_{5:06d}" / "state.json"
     path.write_bytes(path.read_bytes()[:-20] + b"1" + path.read_bytes()[-19:])
-    train(RECIPE, tmp_path, verbose=0)
+    train(RECIPE, tmp_path)
     assert "epoch_0001_batch_000005 is damaged (state.json" in capsys.readouterr().out
     assert results(tmp_path) == results(unbroken)
     assert [line for line in os.listdir(saved) if "batch" in line] == []
@@ -306,7 +301,7 @@ def test_a_damaged_checkpoint_is_reported_and_the_one_before_used(unbroken, tmp_
         weights = folder / "checkpoint.weights.h5"
         weights.write_bytes(weights.read_bytes()[:-1])
     before = checkpoints(tmp_path)
-    assert "damaged" in message_of(train, RECIPE, tmp_path, verbose=0)
+    assert "damaged" in message_of(train, RECIPE, tmp_path)
     assert checkpoints(tmp_path) == before
 
 
@@ -322,21 +317,23 @@ def test_damaged_digests_are_a_damaged_checkpoint(sums, unbroken, tmp_path):
 @pytest.mark.parametrize("fails", ["its digest", "its weights"])
 def test_a_checkpoint_that_cannot_be_read_now_is_kept(fails, unbroken, tmp_path, monkeypatch):
     """As when a network's disk fails for a moment: the checkpoint itself is whole."""
-    saved = stopped_run(tmp_path, monkeypatch)
+    saved = stopped_run(tmp_path)
     before = checkpoints(tmp_path)
 
-    def read(self, path, *_, **__):
+    def read(path, *_, **__):
         raise OSError(5, "Input/output error", str(path))
 
+    class Unreadable(TinyModel):
+        load_weights = staticmethod(read)
+
+    model = Unreadable if fails == "its weights" else TinyModel
     with monkeypatch.context() as patch, pytest.raises((OSError, UserError), match="Input/output error"):
-        if fails == "its weights":
-            patch.setattr(TinyModel, "load_weights", read)
-        else:
-            patch.setattr(checkpoints_module, "sha256", lambda path: read(None, path))
-        train(RECIPE, tmp_path, verbose=0)
+        if fails == "its digest":
+            patch.setattr(checkpoints_module, "sha256", read)
+        train(RECIPE, tmp_path, make_model=model)
     assert checkpoints(tmp_path) == before
     assert (saved / before[-1] / "SHA256SUMS").exists()
-    train(RECIPE, tmp_path, verbose=0)
+    train(RECIPE, tmp_path)
     assert results(tmp_path) == results(unbroken)
 
 
@@ -346,9 +343,9 @@ def test_a_damaged_best_checkpoint_is_left_out_of_the_mean(unbroken, tmp_path, c
     worst_kept, damaged = sorted(best, key=lambda row: row["val_bleu"])[1:]
     folder = tmp_path / "run" / "checkpoints"
     (folder / f"epoch_{damaged['epoch']:04d}" / "checkpoint.weights.h5").unlink()
-    translator = train(RECIPE, tmp_path / "run", verbose=0)
+    translator = train(RECIPE, tmp_path / "run")
     assert "checkpoint.weights.h5 is missing" in capsys.readouterr().out
-    expected = TinyTask(RECIPE, None).build(None)
+    expected = TinyTask(RECIPE).build()
     expected.load_weights(folder / f"epoch_{worst_kept['epoch']:04d}" / "checkpoint.weights.h5")
     for ours, theirs in zip(translator.get_weights(), expected.get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -360,58 +357,52 @@ def test_a_trained_preset_without_its_checkpoints_is_not_overwritten(seed, unbro
     shutil.rmtree(tmp_path / "run" / "checkpoints")
     (tmp_path / "run" / "checkpoints" / "epoch_old").mkdir(parents=True)  # the user's own
     wrong = replace(RECIPE, seed=seed)
-    assert "without its checkpoints" in message_of(train, wrong, tmp_path / "run", verbose=0)
+    assert "without its checkpoints" in message_of(train, wrong, tmp_path / "run")
     assert results(tmp_path / "run") == results(unbroken)
 
 
-def test_steps_are_counted_without_looking_at_each(monkeypatch):
-    looked = []
+def test_steps_are_counted_without_looking_at_each():
+    class Optimizer:
+        done, looked = 40, 0
 
-    def done(model):
-        looked.append(model.done)
-        return model.done
+        @property
+        def iterations(self):
+            self.looked += 1
+            return self.done
 
-    monkeypatch.setattr(MODULE, "updates", done)
-    callback, model = MODULE.MostSteps(100), SimpleNamespace(done=40, stop_training=False)
+    callback, optimizer = MostSteps(100), Optimizer()
+    model = SimpleNamespace(optimizer=optimizer, stop_training=False)
     callback.set_model(model)
     for batch in range(200):
-        model.done += batch % 2  # every other batch changes the weights
+        optimizer.done += batch % 2  # every other batch changes the weights
         callback.on_train_batch_end(batch)
         if model.stop_training:
             break
-    assert model.done == 100
-    assert len(looked) < 10
+    assert optimizer.done == 100
+    assert optimizer.looked < 10
 
 
-def test_changed_data_is_refused_and_nothing_written(tmp_path, monkeypatch):
-    stopped_run(tmp_path, monkeypatch)
+def test_changed_data_is_refused_and_nothing_written(tmp_path):
+    stopped_run(tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    monkeypatch.setattr(TinyTask, "validation", ("one", "three"))
-    longer = replace(RECIPE, epochs=RECIPE.epochs + 1)
-    assert "data has changed" in message_of(train, longer, tmp_path, verbose=0)
+    longer, changed = replace(RECIPE, epochs=RECIPE.epochs + 1), ("one", "three")
+    assert "data has changed" in message_of(train, longer, tmp_path, validation=changed)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_changed_validation_pictures_are_refused(tmp_path, monkeypatch):
-    def show(number):
-        pictures = np.full((2, 3), number)
-        monkeypatch.setattr(TinyTask, "begin", lambda task, folder: task.images.update(validation=pictures))
-
-    show(0)
-    stopped_run(tmp_path, monkeypatch)
-    show(1)
-    assert "data has changed" in message_of(train, RECIPE, tmp_path, verbose=0)
+def test_changed_validation_pictures_are_refused(tmp_path):
+    stopped_run(tmp_path, images=np.zeros((2, 3)))
+    assert "data has changed" in message_of(train, RECIPE, tmp_path, images=np.ones((2, 3)))
 
 
-def test_batches_are_counted_on_where_several_make_an_update(tmp_path, monkeypatch):
+def test_batches_are_counted_on_where_several_make_an_update(tmp_path):
     recipe = replace(RECIPE, accumulate=2)
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        at_step(patch, 2, lambda: os.kill(os.getpid(), signal.SIGTERM))
-        train(recipe, tmp_path, verbose=0)
+    with pytest.raises(SystemExit):
+        train(recipe, tmp_path, scorer=signalled(2, signal.SIGTERM))
     (saved,) = (tmp_path / "checkpoints").iterdir()
     data = json.loads((saved / "state.json").read_text())["data"]
     restored = Checkpoints(tmp_path / "checkpoints", data=data)
-    restored.set_model(TinyTask(recipe, None).build(None))
+    restored.set_model(TinyTask(recipe).build())
     restored.restore()
     assert (restored.epoch, restored.batch, restored.step) == (0, 4, 4)
 
@@ -454,56 +445,51 @@ class NotANumber(Batches):
         return inputs, labels, weights * (np.nan if (self.epoch, index) == (2, 8) else 1)
 
 
-def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(TinyTask, "make_batches", NotANumber)
+def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path, capsys):
     step = BATCHES + 9
-    message = message_of(train, RECIPE, tmp_path, verbose=0)
+    message = message_of(train, RECIPE, tmp_path, make_batches=NotANumber)
     assert f"step {step} (epoch 2, batch 9)" in message and "epoch_0001 " in message
     assert checkpoints(tmp_path) == ["epoch_0001"]
     often = replace(RECIPE, checkpoint_minutes=OFTEN)
     for again in (often, RECIPE):  # which goes on at the spoiled batch
-        message = message_of(train, again, tmp_path, verbose=1)
+        message = message_of(train, again, tmp_path, verbose=1, make_batches=NotANumber)
         assert f"step {step} " in message and "epoch_0001_batch_000008" in message
     assert capsys.readouterr().out.endswith("\n")  # the error has a line of its own
-    model = TinyTask(RECIPE, None).build(None)
+    model = TinyTask(RECIPE).build()
     model.load_weights(tmp_path / "checkpoints" / "epoch_0001_batch_000008" / "checkpoint.weights.h5")
     assert all(np.isfinite(weight).all() for weight in model.get_weights())
 
 
-def test_a_weight_that_is_not_a_number_is_not_saved(tmp_path, monkeypatch):
+def test_a_weight_that_is_not_a_number_is_not_saved(tmp_path):
     """Its loss would be so in the next step only."""
-    batch_end = MODULE.MostSteps.on_train_batch_end
 
-    def spoil(callback, batch, logs=None):
-        batch_end(callback, batch, logs)
-        if int(callback.model.optimizer.iterations) == BATCHES + 5:
-            weight = callback.model.trainable_variables[0]
-            weight.assign(weight + np.inf)
-            os.kill(os.getpid(), signal.SIGTERM)
+    def spoil(model):
+        weight = model.trainable_variables[0]
+        weight.assign(weight + np.inf)
+        os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr(MODULE.MostSteps, "on_train_batch_end", spoil)
-    assert f"a weight is not finite at step {BATCHES + 5} " in message_of(train, RECIPE, tmp_path, verbose=0)
+    message = message_of(train, RECIPE, tmp_path, scorer=Score(BATCHES + 5, spoil))
+    assert f"a weight is not finite at step {BATCHES + 5} " in message
     assert checkpoints(tmp_path) == ["epoch_0001"]
 
 
-def test_weights_that_the_last_step_spoils_are_not_scored(tmp_path, monkeypatch):
+def test_weights_that_the_last_step_spoils_are_not_scored(tmp_path):
     """The epoch's loss is finite; the search would find no translation."""
 
-    class Spoiled(MODULE.MostSteps):
-        def on_train_batch_end(self, batch, logs=None):
-            super().on_train_batch_end(batch, logs)
-            if batch == BATCHES - 1:
-                weight = self.model.trainable_variables[0]
-                weight.assign(weight + np.nan)
+    class Spoils(Score):
+        def on_epoch_end(self, epoch, logs=None):
+            pytest.fail("scored")
 
-    monkeypatch.setattr(MODULE, "MostSteps", Spoiled)
-    monkeypatch.setattr(Score, "on_epoch_end", lambda *_: pytest.fail("scored"))
-    assert f"a weight is not finite at step {BATCHES} " in message_of(train, RECIPE, tmp_path, verbose=0)
+    def spoil(model):
+        weight = model.trainable_variables[0]
+        weight.assign(weight + np.nan)
+
+    message = message_of(train, RECIPE, tmp_path, scorer=Spoils(BATCHES, spoil))
+    assert f"a weight is not finite at step {BATCHES} " in message
 
 
 def full_disk(folder: Path):
     """Train with a disk where no file grows over 100 bytes when it saves after the second epoch."""
-    use_tiny(setattr)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     epoch_end = Checkpoints.on_epoch_end
 
@@ -514,7 +500,7 @@ def full_disk(folder: Path):
 
     Checkpoints.on_epoch_end = filled
     try:
-        train(RECIPE, folder, verbose=0)
+        train(RECIPE, folder)
     except UserError as error:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         (folder / "error").write_text(str(error))
@@ -528,7 +514,7 @@ def test_a_full_disk_stops_the_run_and_leaves_the_last_checkpoint(tmp_path):
 
 
 def test_the_rest_of_an_epoch_has_the_shapes_of_the_whole():
-    batches = TinyTask(RECIPE, None).batches(None)
+    batches = TinyTask(RECIPE).batches()
     assert len(batches) == BATCHES
     rest = ResumedBatches(batches)
     rest.first = 6

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import pytest
 import sacrebleu
+from changed_tasks import quick_task
 from message_of import message_of
 
 from kzoo.data import open_corpus
@@ -20,10 +21,9 @@ from kzoo.training import Recipe, prepare, read_recipe, train
 from kzoo.training.checkpoints import Checkpoints
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.recipe import check_recipe
-from kzoo.training.report import History
+from kzoo.training.report import History, write_history
 from kzoo.training.resuming import fit_from
 from kzoo.training.trained_rows import count_trained_rows
-from kzoo.training.validation import TranslationScore
 
 
 @pytest.fixture(scope="module")
@@ -82,18 +82,12 @@ def test_a_run_leaves_history_checkpoints_and_a_preset(unbroken, recipe):
     np.testing.assert_allclose(preset.get_weights()[0], translator.get_weights()[0], atol=1e-3)
 
 
-@pytest.fixture
-def no_low_scores(monkeypatch):
-    """They take a search of their own; the unbroken run has them."""
-    monkeypatch.setattr(TranslationScore, "low_score", lambda *_: 0.0)
-
-
-def test_a_stopped_run_goes_on_to_the_same_weights(unbroken, recipe, tmp_path, no_low_scores):
+def test_a_stopped_run_goes_on_to_the_same_weights(unbroken, recipe, tmp_path):
     """As after a kill in the third epoch: a folder as it was then, without the preset."""
     run = shutil.copytree(unbroken[0], tmp_path / "run")
     for later in ("preset", "checkpoints/epoch_0003"):
         shutil.rmtree(run / later)
-    translator = train(recipe, run, verbose=0)
+    translator = train(recipe, run, verbose=0, task=quick_task)
     for ours, theirs in zip(translator.get_weights(), unbroken[1].get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -142,10 +136,10 @@ def test_a_folder_of_another_recipe_is_refused(change, name, unbroken, recipe):
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
-def test_what_stands_beside_the_preset_stays(unbroken, recipe, no_low_scores):
+def test_what_stands_beside_the_preset_stays(unbroken, recipe):
     folder = unbroken[0]
     (folder / "preset" / "README.md").write_text("my card")
-    train(recipe, folder, verbose=0)
+    train(recipe, folder, verbose=0, task=quick_task)
     assert (folder / "preset" / "README.md").read_text() == "my card"
 
 
@@ -231,7 +225,7 @@ def test_a_history_has_the_columns_of_all_its_rows(tmp_path):
     """As of a run that went on with a newer kzoo, which logs more."""
     checkpoints = Checkpoints(tmp_path)
     checkpoints.history = [{"epoch": 1, "loss": 3.0}, {"epoch": 2, "loss": 2.0, "speed": 5.0}]
-    History(tmp_path / "history.csv", checkpoints, 0).write()
+    write_history(tmp_path / "history.csv", checkpoints)
     assert (tmp_path / "history.csv").read_text().splitlines() == ["epoch,loss,speed", "1,3.0,", "2,2.0,5.0"]
 
 

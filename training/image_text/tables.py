@@ -34,11 +34,12 @@ from kzoo.data.features import Extractor, FeatureFile, write_features
 from kzoo.evaluation import evaluate, find_meteor
 from kzoo.evaluation.ambiguous_words import score_scenes
 from kzoo.evaluation.scores import METEOR_LEFT_OUT, markdown_table
+from kzoo.evaluation.text_to_score import splits_to_score
 from kzoo.files import whole_file, write_json
 from kzoo.images import image_rows, shown_images
 from kzoo.presets.image_text import PICTURE
 from kzoo.training import Recipe
-from kzoo.training.corpus import recipe_corpus, splits_to_score
+from kzoo.training.corpus import recipe_corpus
 from training.paper_tables import (
     Runs,
     Size,

@@ -1,0 +1,138 @@
+"""Wrappers of batches: each row twice, one worker's rows, targets alone, counted, or from some batch on."""
+
+import time
+from collections import Counter
+
+import keras
+import numpy as np
+
+from kzoo.errors import UserError
+from kzoo.text.vocabulary import PAD
+
+
+class WrappedBatches(keras.utils.PyDataset):
+    """Base class of wrappers of batches such as `Batches`; passes them on unchanged."""
+
+    def __init__(self, batches: keras.utils.PyDataset):
+        super().__init__(batches.workers, batches.use_multiprocessing, batches.max_queue_size)
+        self.batches = batches
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getitem__(self, index: int):
+        return self.batches[index]
+
+    def start_epoch(self, epoch: int):
+        """Put the batches in the order of epoch `epoch`, counted from 0."""
+        self.batches.start_epoch(epoch)
+
+    def on_epoch_begin(self):
+        self.batches.on_epoch_begin()
+
+    def on_epoch_end(self):
+        self.batches.on_epoch_end()
+
+
+class TwiceEachRow(WrappedBatches):
+    """Batches in which a copy follows each row, as `ConsistentCrossEntropy` needs."""
+
+    def __getitem__(self, index: int):
+        return keras.tree.map_structure(lambda rows: np.repeat(rows, 2, axis=0), self.batches[index])
+
+
+class WorkerRows(WrappedBatches):
+    """One worker's rows of each batch. All workers iterate over the same batches.
+
+    Together the workers have every row once. If the number of rows is not divisible by the number of
+    replicas, the batch is padded with empty rows, of zeros and with weight 0.
+
+    Args:
+        batches: of `(inputs, labels, weights)`, the same on every worker, such as `Batches`.
+        replicas: int. Number of devices that share a batch, over all workers.
+        workers: int. Number of workers, each with the same number of replicas.
+        worker: int. This worker's number, from 0.
+    """
+
+    def __init__(self, batches: keras.utils.PyDataset, replicas: int, workers: int = 1, worker: int = 0):
+        super().__init__(batches)
+        self.replicas, self.share, self.worker = replicas, replicas // workers, worker
+
+    def __getitem__(self, index: int):
+        batch = self.batches[index]
+        rows = -(-len(batch[1]) // self.replicas) * self.replicas
+        part = rows // self.replicas * self.share
+
+        def own(array: np.ndarray) -> np.ndarray:
+            empty = np.zeros((rows - len(array), *array.shape[1:]), array.dtype)
+            return np.concatenate([array, empty])[self.worker * part :][:part]
+
+        return keras.tree.map_structure(own, batch)
+
+
+class TargetOnly(WrappedBatches):
+    """Batches without their sources."""
+
+    def __getitem__(self, index: int):
+        inputs, labels, weights = self.batches[index]
+        return {"target": inputs["target"]}, labels, weights
+
+
+class CountedBatches(WrappedBatches):
+    """Batches that count their contents as they are made.
+
+    Attributes:
+        counts: sums over the batches made, by name:
+            batches: their number.
+            source_tokens, target_tokens: tokens, with end symbols, without padding.
+            places: tokens of both sides, with padding.
+            seconds: time spent making the batches, including prefetched ones.
+    """
+
+    def __init__(self, batches: keras.utils.PyDataset):
+        super().__init__(batches)
+        self.counts = Counter()
+
+    def __getitem__(self, index: int):
+        start = time.perf_counter()
+        inputs, labels, weights = self.batches[index]
+        seconds, source = time.perf_counter() - start, inputs["source"]
+        self.counts.update(
+            batches=1,
+            source_tokens=int((source != PAD).sum()),
+            target_tokens=int((labels != PAD).sum()),
+            places=source.size + labels.size,
+            seconds=seconds,
+        )
+        return inputs, labels, weights
+
+
+class ResumedBatches(WrappedBatches):
+    """Batches of each epoch from number `first` on, so that `fit` can start within an epoch.
+
+    They remember an error in making one, because TensorFlow replaces it with its own.
+
+    Attributes:
+        first: int. 0 by default; at least two batches must remain.
+        failure: the error, or `None`.
+    """
+
+    def __init__(self, batches: keras.utils.PyDataset):
+        super().__init__(batches)
+        self.first, self.failure, self._begun = 0, None, False
+
+    def __len__(self) -> int:
+        return len(self.batches) - self.first
+
+    def on_epoch_begin(self):
+        super().on_epoch_begin()
+        self._begun = True
+
+    def __getitem__(self, index: int):
+        try:
+            # Before the epoch begins, Keras infers shapes from two batches: it gets the first two of the
+            # whole epoch, which `differing_first_two` has chosen.
+            return self.batches[index + self.first if self._begun else index]
+        except (UserError, OSError) as error:
+            self.failure = error
+            raise
