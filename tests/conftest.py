@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 import pytest
 from packaging.version import Version
 
+gc.disable()  # before the backend is imported; `free_memory` collects, once a module
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 # What XLA compiles here runs a few times: compiled badly but fast.
 FLAGS = (
@@ -42,7 +43,6 @@ if os.environ.get("KERAS_BACKEND") == "tensorflow":  # keep no Python stack with
     from tensorflow.python.framework import ops as graph_ops
 
     graph_ops._create_c_op = functools.partial(graph_ops._create_c_op, extract_traceback=False)
-gc.disable()  # `free_memory` collects, once a module, which saves 4 to 8 % of the time
 
 
 @pytest.fixture(autouse=True)
