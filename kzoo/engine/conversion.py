@@ -3,7 +3,7 @@
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -34,31 +34,23 @@ Weight = Callable[..., np.ndarray]  # of a layer's path, a variable's number the
 def why_not(preset: Preset) -> str | None:
     """Return why CTranslate2's format cannot hold a preset; `None` if it can."""
     try:
-        backbone, settings = preset.backbone, preset.settings
-        names, config = settings["tokenizers"], backbone["config"]
-        kinds = [preset.object(name)["class_name"] for name in names]
-        if reason := why_not_held(settings["class"], backbone["class_name"], config, kinds):
-            return reason
-        return other_counts(config, [len(_pieces(preset, name)) for name in names])
+        return _other_kind(preset) or _other_counts(preset)
     except UserError as error:  # a damaged preset
         return str(error)
     except (AttributeError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
         return f"{preset} is damaged: {error!r}"
 
 
-def why_not_held(translator: str, backbone: str, config: dict, tokenizers: list[str]) -> str | None:
-    """Return why CTranslate2's format cannot hold a model; `None` if it can.
-
-    The model is given by its translator's class, its backbone's class and arguments, and its tokenizers'
-    classes.
-    """
-    if backbone != "TransformerBackbone" or config.get("image_shape") is not None:
-        return f"CTranslate2's format holds Transformers that read text only, not this {backbone}"
+def _other_kind(preset: Preset) -> str | None:
+    """Return which part of a preset's model CTranslate2's format has not, if any."""
+    kind, config = preset.backbone["class_name"], preset.backbone["config"]
+    if kind != "TransformerBackbone" or config["image_shape"] is not None:
+        return f"CTranslate2's format holds Transformers that read text only, not this {kind}"
     options, width = config["position_options"], config["width"]
     refused = {
         "position_encoding": config["position_encoding"] not in POSITIONS,
-        "source_embedding": config.get("source_embedding", "lookup") != "lookup",
-        "activation": config.get("activation", "relu") not in ACTIVATIONS,
+        "source_embedding": config["source_embedding"] != "lookup",
+        "activation": config["activation"] not in ACTIVATIONS,
         # From an untrusted file: the conversion would fill the memory.
         "num_layers": config["num_layers"] > MOST_LAYERS,
         "max_length": config["max_length"] * width > LARGEST_TABLE,
@@ -66,18 +58,20 @@ def why_not_held(translator: str, backbone: str, config: dict, tokenizers: list[
     }
     if name := next((name for name, found in refused.items() if found), None):
         return f"CTranslate2's Transformer has no {name}={config[name]!r}"
-    if kind := next((kind for kind in tokenizers if kind not in TOKENIZERS), None):
-        return f"CTranslate2 takes plain SentencePiece, not a {kind}"
-    if translator != "Translator":
+    tokenizers = (preset.object(name)["class_name"] for name in preset.settings["tokenizers"])
+    if other := next((one for one in tokenizers if one not in TOKENIZERS), None):
+        return f"CTranslate2 takes plain SentencePiece, not a {other}"
+    if (translator := preset.settings["class"]) != "Translator":
         return f"CTranslate2 does what a Translator does; this is a {translator}"
     return None
 
 
-def other_counts(config: dict, counts: Iterable[int]) -> str | None:
-    """Return that the tokenizers have other numbers of tokens than the model, if so."""
+def _other_counts(preset: Preset) -> str | None:
+    """Return that a preset's tokenizers have other numbers of tokens than its model, if so."""
+    config, names = preset.backbone["config"], preset.settings["tokenizers"]
     source, target = config["source_vocabulary_size"], config["target_vocabulary_size"]
-    for side, size, count in zip(SIDES, (source, target or source), counts, strict=True):
-        if size != count:
+    for side, size, name in zip(SIDES, (source, target or source), names, strict=True):
+        if size != (count := len(_pieces(preset, name))):
             return f"CTranslate2 needs a piece for each token; here {count} for {size} {side} tokens"
     return None
 
@@ -126,7 +120,7 @@ def convert(
         config["num_heads"],
         pre_norm=config["norm"] == "pre",
         relative_attention_bias=config["position_encoding"] == "bias",
-        activation=getattr(Activation, ACTIVATIONS[config.get("activation", "relu")]),
+        activation=getattr(Activation, ACTIVATIONS[config["activation"]]),
     )
     spec.config.add_source_eos = True
     spec.config.layer_norm_epsilon = 1e-5
@@ -148,7 +142,7 @@ def convert(
             (unfinished / f"{side}.spm").write_bytes(preset.read(_asset(name, MODEL_FILE)))
             if _asset(name, PIECES_FILE) in preset.files:
                 config = preset.object(name)["config"]
-                options = {key: config.get(key) for key in ("language", "normalize_punctuation")}
+                options = {key: config[key] for key in ("language", "normalize_punctuation")}
                 write_json(unfinished / f"{side}.json", {"vocabulary": pieces[side], **options})
         if arguments is not None:
             write_json(unfinished / "translate_batch.json", arguments)
@@ -231,7 +225,7 @@ def _fill(spec, config: dict, weight: Weight):
             _norm(stack.layer_norm, weight, f"layer_normalization{end}", width)
     projection = spec.decoder.projection
     projection.weight, projection.bias = tables[-1], np.zeros(len(tables[-1]), "float32")
-    if config.get("output_bias"):
+    if config["output_bias"]:
         projection.bias = weight("output_bias", 0, len(tables[-1]))
     projection.bias[NOT_TEXT] = UNLIKELY  # otherwise, CTranslate2 would generate these too
     for number, layer in enumerate(spec.encoder.layer):

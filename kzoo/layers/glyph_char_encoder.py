@@ -41,14 +41,7 @@ ARCHITECTURES = {
     "cnn_relu": Architecture(True, None, BN_RELU),
     "fc_1": Architecture(False, None, NOTHING),
     "fc_2": Architecture(False, 512, BN_RELU, NOTHING),
-    # Not in the paper: kept for models that were trained with them.
-    "cnn_bn_fc_relu": Architecture(True, 1024, Nonlinearity(True, "linear"), Nonlinearity(False, "relu")),
-    "cnn_bn_softmax_fc": Architecture(True, 4096, Nonlinearity(True, "softmax"), NOTHING),
-    "fc_bn": Architecture(False, None, Nonlinearity(True, "linear")),
 }
-
-FORMAT = 2  # version of a saved configuration's options
-NAMES_BEFORE = {"cnn_fc_relu": "cnn_bn_fc_relu", "cnn_softmax_fc": "cnn_bn_softmax_fc", "fc_1": "fc_bn"}
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -63,12 +56,6 @@ class GlyphCharEncoder(Layer):
 
     The CNN (Table 2) is conv 3×3×32, ReLU, max-pool 2, conv 3×3×32, ReLU, max-pool 2, conv 4×4×F, without
     padding: 22 → 20 → 10 → 8 → 4 → 1. BN is batch normalization, of the F features or of the D outputs.
-
-    Three more architectures are not in the paper. Older saved models use them:
-
-        cnn_bn_fc_relu     ReLU(FC(BN(CNN(glyph))))
-        cnn_bn_softmax_fc  FC(softmax(BN(CNN(glyph))))
-        fc_bn              BN(FC(glyph))
 
     The paper leaves some details open. Here all maps have biases. Batch normalization has ε = 0.001, as in
     Keras, and keeps 0.9 of its stored statistics at each step, as in PyTorch.
@@ -201,13 +188,6 @@ class GlyphCharEncoder(Layer):
     def compute_output_shape(self, glyphs_shape):
         return (*glyphs_shape[:-2], self.output_dim)
 
-    def get_config(self):
-        return {**super().get_config(), "format": FORMAT}
-
-    @classmethod
-    def from_config(cls, config):
-        return super().from_config(read_options(config))
-
 
 @keras.saving.register_keras_serializable("kzoo")
 class GlyphConvolutions(Layer):
@@ -236,18 +216,3 @@ class GlyphConvolutions(Layer):
 
     def compute_output_shape(self, glyphs_shape):
         return (glyphs_shape[0], 4 * 4 * CHANNELS)
-
-
-def read_options(saved: dict) -> dict:
-    """Return the encoder's arguments for the options of a saved configuration, also of an older version.
-
-    Configurations without a `"format"` predate the architectures of Table 1: three names meant different
-    networks, and `fc_2` defaulted to 1,024 features.
-    """
-    options = dict(saved)
-    if options.pop("format", None) is None:
-        name = options.get("architecture", "cnn_fc_relu")
-        options["architecture"] = NAMES_BEFORE.get(name, name)
-        if name == "fc_2":
-            options["num_features"] = options.get("num_features") or 1024
-    return options

@@ -10,7 +10,6 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError, nearest
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
-from kzoo.layers.glyph_char_encoder import FORMAT, read_options
 
 SOURCE_EMBEDDINGS = ("lookup", "glyph")  # a table of vectors; vectors computed from the characters' bitmaps
 # Upper limits: building a larger model would take forever or fill the memory.
@@ -46,14 +45,8 @@ class TranslationBackbone(Backbone):
         if isinstance(embedding, GlyphEmbedding):  # save its encoder's defaults too
             names = ("architecture", "num_features")
             form = {name: getattr(embedding.encoder, name) for name in names}
-            config["glyph_options"] = {**config["glyph_options"], **form, "format": FORMAT}
+            config["glyph_options"] = {**config["glyph_options"], **form}
         return config
-
-    @classmethod
-    def from_config(cls, config):
-        if config.get("source_embedding") == "glyph":  # older files leave some options out
-            config = {**config, "glyph_options": read_options(config.get("glyph_options") or {})}
-        return super().from_config(config)
 
 
 def uses_xla(backbone: keras.Model, few_calls: bool = False) -> bool:

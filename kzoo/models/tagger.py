@@ -200,10 +200,10 @@ class CharacterTagger(keras.Model):
 
     @classmethod
     def from_config(cls, config):
-        config = {"output_dropout": 0.0, **config}  # older files lack it
+        config = dict(config)
         for part in ("embedding", "tokenizer"):
             config[part] = keras.saving.deserialize_keras_object(config[part])
-        frozen = config.pop("frozen_layers", [])  # likewise
+        frozen = config.pop("frozen_layers")
         tagger = cls(**config)
         freeze(tagger, frozen)
         return tagger

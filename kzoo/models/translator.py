@@ -264,8 +264,8 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
     @classmethod
     def from_config(cls, config):
         config = dict(config)
-        frozen = config.pop("frozen_layers", [])  # not in older files
-        search = SearchSettings.from_entries(config.pop("search", {}), "the configuration")  # likewise
+        frozen = config.pop("frozen_layers")
+        search = SearchSettings.from_entries(config.pop("search"), "the configuration")
         parts = {name: keras.saving.deserialize_keras_object(value) for name, value in config.items()}
         model = cls(**parts, search=search)
         freeze(model.backbone, frozen)

@@ -46,16 +46,11 @@ FEATURES = {  # what stands between the first linear map and the second
     "cnn_relu": ("norm", "relu"),
     "fc_1": (),
     "fc_2": ("norm", "relu"),
-    "cnn_bn_fc_relu": ("norm",),
-    "cnn_bn_softmax_fc": ("norm", "softmax"),
-    "fc_bn": ("norm",),
 }
 OUTPUT = {
     "cnn_fc_relu": ("norm", "relu"),
     "cnn_softmax_fc": (),
     "fc_2": (),
-    "cnn_bn_fc_relu": ("relu",),
-    "cnn_bn_softmax_fc": (),
 }
 
 
@@ -128,9 +123,6 @@ SIZES = {
     ("fc_1", None): (485 * 512,),
     ("fc_2", None): (485 * 512, 2 * 512, 513 * 512),
     ("cnn_fc_relu", 256): (9_568, 513 * 256, 2 * 256, 257 * 512, 2 * 512),
-    ("cnn_bn_fc_relu", None): (9_568, 525_312, 2_048, 524_800),
-    ("cnn_bn_softmax_fc", None): (9_568, 513 * 4_096, 2 * 4_096, 4_097 * 512),
-    ("fc_bn", None): (485 * 512, 2 * 512),
 }
 SUMS = {
     "cnn_fc_relu": 1_062_752,
@@ -213,22 +205,3 @@ def test_a_fixed_encoder_keeps_its_statistics(random):
     encoder.trainable = False
     np.testing.assert_array_equal(ops.convert_to_numpy(encoder(glyphs, training=True)), expected)
     assert not named_weights(encoder)["moving_mean"].any()
-
-
-def test_a_configuration_without_a_format_means_the_networks_before():
-    """As kzoo wrote it before the architectures were Table 1's; the shelf's preset is one of these."""
-    before = {
-        "cnn_fc_relu": ("cnn_bn_fc_relu", 1024),
-        "cnn_softmax_fc": ("cnn_bn_softmax_fc", 4096),
-        "cnn_relu": ("cnn_relu", 8),
-        "fc_1": ("fc_bn", 8),
-        "fc_2": ("fc_2", 1024),
-    }
-    for architecture, expected in before.items():
-        saved = {"output_dim": 8, "architecture": architecture, "num_features": expected[1], "name": "old"}
-        encoder = GlyphCharEncoder.from_config(saved)
-        assert (encoder.architecture, encoder.num_features) == expected
-        again = GlyphCharEncoder.from_config(encoder.get_config())
-        assert again.get_config() == encoder.get_config()
-        new = GlyphCharEncoder.from_config(GlyphCharEncoder(8, architecture).get_config())
-        assert new.architecture == architecture

@@ -162,14 +162,6 @@ def test_where_dropout_is(where, random):
     assert 0.4 < is_dropped.mean() < 0.6
 
 
-def test_a_tagger_saved_without_output_dropout_has_none():
-    saved = make().get_config()
-    del saved["output_dropout"]
-    tagger = CharacterTagger.from_config({**saved, "embedding_dropout": 0.1, "dropout": 0.5})
-    assert tagger.output_dropout.rate == 0
-    assert (tagger.embedding_dropout.rate, tagger.dropouts[0].rate) == (0.1, 0.5)
-
-
 def test_a_fixed_encoder_stays_and_an_adapted_one_moves(random):
     for trainable in (False, True):
         embedding = glyph_embedding(random)

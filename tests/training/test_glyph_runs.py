@@ -24,16 +24,8 @@ def checkpoints(folder, architecture, num_features=None):
     return found
 
 
-@pytest.mark.parametrize(
-    ("before", "now"),
-    [
-        (("cnn_bn_fc_relu",), ("cnn_fc_relu",)),
-        (("cnn_bn_softmax_fc",), ("cnn_softmax_fc",)),
-        (("fc_bn",), ("fc_1",)),
-        (("fc_2", 1024), ("fc_2",)),
-    ],
-)
-def test_a_run_of_the_network_before_is_refused(before, now, tmp_path):
+@pytest.mark.parametrize(("before", "now"), [(("fc_1",), ("cnn_relu",)), (("fc_2", 1024), ("fc_2",))])
+def test_a_run_of_another_network_is_refused(before, now, tmp_path):
     run = checkpoints(tmp_path, *before)
     run.batch = 3
     run.save()

@@ -102,7 +102,6 @@ class Copier(TextTranslator):
 def copier(monkeypatch):
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: Copier())
     monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)
-    monkeypatch.setattr("kzoo.cli.scoring.open_translator", lambda *_: Copier())
 
 
 def lines(told):
@@ -113,6 +112,7 @@ def lines(told):
 
 @pytest.mark.usefixtures("copier")
 def test_evaluate_and_report_say_how_many_rows_a_run_was_trained_on(preset, tmp_path):
+    small_preset(preset)
     opened(tmp_path, en=["a dog", "a cow", "a hen"], de=["ein Hund", "eine Kuh", "ein Huhn"])
     files = [str(tmp_path / f"test.{language}") for language in ("en", "de")]
     scores, page = tmp_path / "scores.json", tmp_path / "page.html"

@@ -31,9 +31,8 @@ from kzoo.cli.options import Overrides
 from kzoo.errors import UserError, nearest
 from kzoo.evaluation import evaluate, score_translations
 from kzoo.evaluation.scores import markdown_table, write_scores
-from kzoo.files import read_object, write_json
-from kzoo.hub.preset import CONFIG_FILE
-from kzoo.layers.glyph_char_encoder import ARCHITECTURES, read_options
+from kzoo.files import write_json
+from kzoo.layers.glyph_char_encoder import ARCHITECTURES
 from kzoo.presets import load
 from kzoo.text import render_glyphs
 from kzoo.training import Recipe, make_recipe
@@ -328,7 +327,6 @@ def trained(name: str, size: str, runs: Path, overrides: list[str] | None) -> tu
 
 def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
     """Train a translator and score it on the validation and the test set, or read its scores."""
-    check_encoder(recipe, folder)
 
     def score(translator, path: Path):
         splits, languages = [recipe.validation, "test"], (recipe.source, recipe.target)
@@ -338,27 +336,6 @@ def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
         write_scores(scores, path, recipe=dataclasses.asdict(recipe))
 
     return scored_once(recipe, folder, score)[:2]
-
-
-def check_encoder(recipe: Recipe, folder: Path):
-    """Raise `UserError` for an old run of another encoder: architectures were renamed to Table 1's names.
-
-    Raises:
-        UserError: the run in the folder has another encoder than the recipe.
-    """
-    saved = folder / "preset" / CONFIG_FILE
-    if not recipe.preset.startswith("glyph") or not saved.exists():
-        return
-    found = encoder_of(read_options(read_object(saved)["config"]["glyph_options"]))
-    if found != encoder_of({**recipe.model, **recipe.model.get("glyph_options", {})}):
-        raise UserError(f"{folder} holds a run of another encoder, {found}: give another folder as --runs")
-
-
-def encoder_of(options: dict) -> str:
-    """Return the name of an encoder: its architecture, with F if the architecture has a choice of F."""
-    architecture = options["architecture"]
-    default = ARCHITECTURES[architecture].num_features
-    return architecture if default is None else f"{architecture}:{options.get('num_features') or default}"
 
 
 def has_vectors_of(row: dict | None, recipe: Recipe, path: Path) -> bool:
