@@ -17,7 +17,8 @@ from kzoo.layers import (
 )
 from kzoo.layers.layer import Dense
 from kzoo.models.backbones import TranslationBackbone, token_inputs, unit_normal
-from kzoo.models.losses import never
+from kzoo.models.losses import SentenceCrossEntropy, never
+from kzoo.models.optimizers import SGD
 
 # Sentence encoders that give D features per token.
 ENCODERS = {
@@ -223,6 +224,13 @@ class AttentionBridgeBackbone(TranslationBackbone):
         if self.bridge is None:
             raise ValueError("a model without a bridge (bridge=False) has no sentence matrix")
         return self.bridge.attend(*self._encoded(inputs))
+
+    def compile_arguments(self) -> dict:
+        """Return SGD at rate 1 and the loss of Eq. 3; clipping at norm 5 is from the paper's toolkit.
+
+        The loss is the mean over sentences of −log P, plus the bridge's penalty times its weight.
+        """
+        return {"optimizer": SGD(1.0, global_clipnorm=5.0), "loss": SentenceCrossEntropy()}
 
     def encode(self, inputs: dict) -> dict:
         """Return the memory of the sentences: M, prepared by the target language's decoder."""

@@ -19,6 +19,10 @@ MOST_LAYERS, LARGEST_SIZE = 1000, 10**7
 class TranslationBackbone(Backbone):
     """Base class of backbones: a constructor passes its arguments to `_keep`, which saves them."""
 
+    def compile_arguments(self) -> dict:
+        """Return arguments of `compile`: the optimizer and the loss of the paper whose model this is."""
+        raise NotImplementedError
+
     def _keep(self, arguments: dict):
         """Check a constructor's `locals()` and keep them for `get_config`, except Keras's own arguments.
 

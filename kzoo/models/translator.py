@@ -289,13 +289,15 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
 
     @classmethod
     def from_preset(cls, preset: str | os.PathLike | Preset, **overrides) -> Self:
-        """Load a translator that `save_to_preset` wrote.
+        """Load a translator that `save_to_preset` wrote, compiled as in its paper.
 
         Args:
             preset: a folder, a name on the shelf, a handle, or a located preset; see `kzoo.presets.load`.
             **overrides: arguments of the backbone that replace the saved ones, such as `dropout`.
         """
-        return read_preset(preset, cls, **overrides)
+        translator = read_preset(preset, cls, **overrides)
+        translator.compile(**translator.backbone.compile_arguments())
+        return translator
 
     def export(
         self,

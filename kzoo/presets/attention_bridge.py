@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-import keras
 from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
-from kzoo.models import SGD, AttentionBridgeBackbone, MultilingualTranslator, SentenceCrossEntropy
+from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator
 from kzoo.models.backbones import check_names, vocabulary_size_of
 
 Tokenizers = Mapping[str, Tokenizer] | None  # by language
@@ -109,16 +108,5 @@ def attention_bridge(
         )
     sizes = [vocabulary_size_of(tokenizer, vocabulary_size) for tokenizer in tokenizers.values()]
     translator = MultilingualTranslator(AttentionBridgeBackbone(sizes, **settings), tokenizers)
-    compile_translator(translator)
+    translator.compile(**translator.backbone.compile_arguments())
     return translator
-
-
-def compile_translator(translator: keras.Model):
-    """Compile with SGD at rate 1 and the loss of Eq. 3; clipping at norm 5 is from the paper's toolkit.
-
-    The loss is the mean over sentences of −log P, plus the bridge's penalty times its weight.
-    """
-    translator.compile(
-        optimizer=SGD(1.0, global_clipnorm=5.0),
-        loss=SentenceCrossEntropy(),
-    )

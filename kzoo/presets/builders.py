@@ -27,7 +27,7 @@ PARTS = {
     "image_text": ("transformer", "TransformerBackbone"),
     "pope": ("transformer", "TransformerBackbone"),
 }
-# The module that compiles a trained translator, by its backbone's class; see `family`.
+# The module with the builders of a trained translator, by its backbone's class; see `family`.
 FAMILIES = {
     "AttentionBridgeBackbone": "attention_bridge",
     "RecurrentBackbone": "glyph",

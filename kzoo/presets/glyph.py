@@ -4,7 +4,7 @@ import keras
 from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
-from kzoo.models import Adam, LabelSmoothedCrossEntropy, RecurrentBackbone, Translator
+from kzoo.models import RecurrentBackbone, Translator
 from kzoo.models.backbones import check_names, vocabulary_size_of
 from kzoo.text import CharacterTokenizer, SubwordTokenizer, render_glyphs
 
@@ -104,7 +104,7 @@ def recurrent(
     )
     draw_glyphs(backbone, source_tokenizer, font)
     translator = Translator(backbone, source_tokenizer, target_tokenizer)
-    compile_translator(translator)
+    translator.compile(**translator.backbone.compile_arguments())
     return translator
 
 
@@ -121,14 +121,3 @@ def draw_glyphs(backbone: keras.Model, tokenizer: Tokenizer | None, font: str | 
                 'in a recipe, set source_characters = "common"'
             )
         backbone.source_embedding.glyphs.assign(render_glyphs(tokenizer.get_vocabulary(), font=font))
-
-
-def compile_translator(translator: keras.Model):
-    """Compile with Adam at 1e-3, the rate of the paper's first four epochs, and ε 1e-8.
-
-    A recipe with `halve_after = 4` halves the rate for each later epoch.
-    """
-    translator.compile(
-        optimizer=Adam(1e-3, epsilon=1e-8, global_clipnorm=5.0),
-        loss=LabelSmoothedCrossEntropy(0.0),
-    )

@@ -1,8 +1,7 @@
 """The Transformers of the image-text attention paper, with and without pictures."""
 
-import keras
-
 from kzoo.models import Translator
+from kzoo.models.transformer import image_text_recipe
 from kzoo.presets import pope
 from kzoo.presets.glyph import Vocab
 
@@ -40,14 +39,5 @@ def text_only_tiny(source_tokenizer: Vocab = None, target_tokenizer: Vocab = Non
 def image_text(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **settings) -> Translator:
     """Build a Transformer translator as `transformer` does, and compile it with the paper's recipe."""
     translator = pope.transformer(source_tokenizer, target_tokenizer, **settings)
-    compile_translator(translator)
+    translator.compile(**image_text_recipe(translator.backbone.width))  # the model without pictures, too
     return translator
-
-
-def compile_translator(translator: keras.Model):
-    """Compile with Adam (0.9, 0.997, 1e-9), 16,000 warm-up steps and the plain log-likelihood (Eq. 4).
-
-    The paper's "initial rate 0.01" with Noam's schedule is ambiguous. This is Vaswani's schedule, whose peak
-    is 3.5e-4 at D = 512.
-    """
-    pope.compile_translator(translator, warmup_steps=16000, beta_2=0.997, label_smoothing=0.0)

@@ -1,8 +1,6 @@
 """The Transformers of the PoPE paper: Legendre positions, and the encodings it compares them with."""
 
-import keras
-
-from kzoo.models import Adam, LabelSmoothedCrossEntropy, NoamSchedule, TransformerBackbone, Translator
+from kzoo.models import TransformerBackbone, Translator
 from kzoo.models.backbones import check_names, vocabulary_size_of
 from kzoo.presets.glyph import Vocab, draw_glyphs
 
@@ -131,26 +129,5 @@ def transformer(
     )
     draw_glyphs(backbone, source_tokenizer, font)
     translator = Translator(backbone, source_tokenizer, target_tokenizer)
-    compile_translator(translator)
+    translator.compile(**translator.backbone.compile_arguments())
     return translator
-
-
-def compile_translator(
-    translator: keras.Model,
-    warmup_steps: int = 4000,
-    beta_2: float = 0.98,
-    label_smoothing: float = 0.1,
-):
-    """Compile with Adam on Noam's schedule and label smoothing (Vaswani et al. 2017, Sections 5.3 and 5.4).
-
-    Args:
-        translator: the model; its width scales the rate.
-        warmup_steps: int. Steps until the rate's peak.
-        beta_2: float. Adam's β₂.
-        label_smoothing: float. At least 0 and less than 1.
-    """
-    schedule = NoamSchedule(translator.backbone.width, warmup_steps)
-    translator.compile(
-        optimizer=Adam(schedule, beta_1=0.9, beta_2=beta_2, epsilon=1e-9),
-        loss=LabelSmoothedCrossEntropy(label_smoothing),
-    )

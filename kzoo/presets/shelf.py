@@ -13,7 +13,7 @@ from kzoo.errors import UserError
 from kzoo.files import cached_folder
 from kzoo.hub.location import find, shelved
 from kzoo.hub.preset import NOTES, Preset
-from kzoo.presets.builders import BUILDERS, family
+from kzoo.presets.builders import BUILDERS
 
 FORMAT = 4  # increase it when reading Marian's models changes: cached presets are then converted again
 TRANSLATORS = ("Translator", "MultilingualTranslator")
@@ -80,7 +80,7 @@ def _converted(repository: Preset) -> Path:
 def load(preset: str | os.PathLike | Preset, **overrides) -> Any:
     """Load a trained translator with its tokenizers, compiled.
 
-    It is compiled as the builders of its paper compile theirs; a Transformer that reads text only, as PoPE's.
+    It is compiled as in its paper; a Transformer that reads text only, as in Vaswani's.
 
     Args:
         preset: a name on the shelf; a folder written by `save_to_preset` or `kzoo train`; a handle,
@@ -110,8 +110,4 @@ def load(preset: str | os.PathLike | Preset, **overrides) -> Any:
             f"{preset} holds a translator of class {kind!r}, which this kzoo does not know: update kzoo, or, "
             "if the class is your own, load it with its from_preset"
         )
-    translator = getattr(importlib.import_module("kzoo.models"), kind).from_preset(preset, **overrides)
-    backbone = translator.backbone
-    module = family(type(backbone).__name__, backbone.get_config())
-    importlib.import_module(f"kzoo.presets.{module}").compile_translator(translator)
-    return translator
+    return getattr(importlib.import_module("kzoo.models"), kind).from_preset(preset, **overrides)

@@ -15,8 +15,7 @@ from kzoo.presets.builders import BUILDERS, PARAMETERS, PARTS, check_arguments, 
 @pytest.fixture
 def uncompiled(monkeypatch):
     """Builders that do not compile, because an optimizer has values."""
-    for module in {*BUILDERS.values()}:
-        monkeypatch.setattr(f"kzoo.presets.{module}.compile_translator", lambda *_, **__: None)
+    monkeypatch.setattr(models.Translator, "compile", lambda *_, **__: None)
 
 
 @pytest.mark.usefixtures("uncompiled")
