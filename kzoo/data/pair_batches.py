@@ -21,7 +21,7 @@ class PairBatches(BatchesByEpoch):
     batches than it has, the next epoch continues with the rest; if it gets more, it starts again.
 
     Args:
-        words: for each language, its sentences as lists of token ids, aligned across all languages; or else,
+        token_ids: for each language, its sentences as lists of token ids, aligned across all languages; or else,
             for each pair, its two sides.
         pairs: (source, target) pairs.
         languages: codes, in the order of the model's language numbers.
@@ -44,7 +44,7 @@ class PairBatches(BatchesByEpoch):
 
     def __init__(
         self,
-        words: dict,
+        token_ids: dict,
         pairs: list[tuple[str, str]],
         languages: list[str],
         weights: dict[tuple[str, str], float] | None = None,
@@ -59,9 +59,12 @@ class PairBatches(BatchesByEpoch):
         super().__init__(**kwargs)
         for pair in pairs:
             for code in pair:
-                if code not in languages or (pair not in words and code not in words):
-                    raise UserError(f"pair {'-'.join(pair)}: {code!r} is not in both words and languages")
-        sides = {pair: words[pair] if pair in words else (words[pair[0]], words[pair[1]]) for pair in pairs}
+                if code not in languages or (pair not in token_ids and code not in token_ids):
+                    raise UserError(f"pair {'-'.join(pair)}: {code!r} is not in both token_ids and languages")
+        sides = {
+            pair: token_ids[pair] if pair in token_ids else (token_ids[pair[0]], token_ids[pair[1]])
+            for pair in pairs
+        }
         if weights is not None:
             check_weights(weights, pairs)
         lengths = [pair_lengths(*both, "-".join(pair)) for pair, both in sides.items()]

@@ -47,6 +47,7 @@ class MultiHeadAttention(Layer):
     Call arguments:
         query: `(B, L, D)`.
         value: `(B, N, D)`. The tokens to attend to; the query itself by default.
+        key: `(B, N, D)`. What the query is compared with, if not with `value`.
         attention_mask: bool, `(B, L, N)` or broadcastable to `(B, H, L, N)`. `True` where a query may attend.
         use_causal_mask: bool. Whether each token attends only to itself and to earlier tokens, in
             self-attention without a cache. Above 128 tokens this is faster than passing the same mask. Not
@@ -61,15 +62,16 @@ class MultiHeadAttention(Layer):
         training: bool. Whether dropout is on.
         mask, query_mask: bool `(B, L)`. `True` at the query's tokens: self-attention without a cache attends
             only to these. Keras sets one of the two masks and passes it on with the output.
-        value_mask: bool `(B, N)`. `True` at the tokens of `value`, or of a cache that is only read.
+        value_mask, key_mask: bool `(B, N)`. `True` at the tokens of `value` and `key`, or of a cache that is
+            only read.
 
     Returns:
         `(B, L, D)`; then `(B, H, L, N)` weights if requested; then the cache if it was written.
 
     Raises:
         ValueError: `num_heads` or `key_dim` below 1; a dropout outside [0, 1); a `rotary` that is not a
-            layer; a value and a query of different widths; a causal mask together with another mask, a value
-            or a cache; anything that `rotary` rejects, such as an odd d.
+            layer; a value or a key that has not the query's width; a key without a value; a causal mask
+            together with another mask, a value or a cache; anything that `rotary` rejects, such as an odd d.
 
     Example:
 
@@ -100,10 +102,11 @@ class MultiHeadAttention(Layer):
         self.rotary = rotary
         self._dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
-    def build(self, query_shape, value_shape=None):
+    def build(self, query_shape, value_shape=None, key_shape=None):
         width, inner = query_shape[-1], self.num_heads * self.key_dim
-        if value_shape is not None and value_shape[-1] != width:
-            raise ValueError(f"the query has width {width}, the value {value_shape[-1]}: they must be equal")
+        for name, shape in (("value", value_shape), ("key", key_shape)):
+            if shape is not None and shape[-1] != width:
+                raise ValueError(f"the query has width {width}, the {name} {shape[-1]}: they must be equal")
         if self.rotary is not None and not self.rotary.built:
             self.rotary.build((query_shape[0], self.num_heads, query_shape[1], self.key_dim))
         # Glorot's bound for the joint kernel is 1/sqrt(2) of a single map's. Deep post-norm stacks need
@@ -119,7 +122,8 @@ class MultiHeadAttention(Layer):
         self,
         query,
         value=None,
-        *,  # keyword-only, because the third argument of `keras.layers.MultiHeadAttention` is the key
+        key=None,
+        *,
         attention_mask=None,
         use_causal_mask: bool = False,
         position_bias=None,
@@ -131,41 +135,46 @@ class MultiHeadAttention(Layer):
         mask=None,
         query_mask=None,
         value_mask=None,
+        key_mask=None,
     ):
+        if key is not None and value is None:
+            raise ValueError("a key needs a value: call it as layer(query, value, key)")
         if use_causal_mask and not (attention_mask is value is cache is None):
             raise ValueError("a causal mask is for self-attention without another mask and without a cache")
-        words = value_mask
+        token_mask = both(value_mask, key_mask)
         if cache is not None and cache_index is None:
             (q,) = self.project(query, first=0, count=1)
             keys, values = cache
         elif value is not None:
             (q,) = self.project(query, first=0, count=1)
-            keys, values = self.keys_and_values(value)
+            keys, values = self.keys_and_values(value, key)
         else:
             q, keys, values = self.project(query, first=0, count=3)
             keys = self.scaled_keys(keys, positions)
-            words = query_mask if mask is None else mask
+            token_mask = query_mask if mask is None else mask
         q = self.rotate(q, positions)
         if cache_index is not None:
-            words = None
+            token_mask = None
             keys = ops.slice_update(cache[0], (0, 0, 0, cache_index), ops.cast(keys, cache[0].dtype))
             values = ops.slice_update(cache[1], (0, 0, cache_index, 0), ops.cast(values, cache[1].dtype))
 
         if attention_mask is not None and len(attention_mask.shape) == 3:
             attention_mask = attention_mask[:, None]  # (B, 1, L, N)
-        if words is not None:
-            words = words[:, None, None, :]  # (B, 1, 1, N)
+        if token_mask is not None:
+            token_mask = token_mask[:, None, None, :]  # (B, 1, 1, N)
         plain = return_attention_scores or position_bias is not None or (training and self.dropout)
         number = keys.shape[-1]  # if unknown, None on TensorFlow and a symbol on JAX
         many_keys = not isinstance(number, int) or number >= FUSED_FROM
         if many_keys and on_gpu() and cache is None and not plain:
-            mixed = mix_fused(q, keys, values, both(attention_mask, words), use_causal_mask)
+            mixed = mix_fused(q, keys, values, both(attention_mask, token_mask), use_causal_mask)
         elif use_causal_mask:
             mixed, weights = self.mix_causally(
-                q, keys, values, words, return_attention_scores, training, position_bias
+                q, keys, values, token_mask, return_attention_scores, training, position_bias
             )
         else:
-            mixed, weights = self.mix(q, keys, values, both(attention_mask, words), training, position_bias)
+            mixed, weights = self.mix(
+                q, keys, values, both(attention_mask, token_mask), training, position_bias
+            )
         outputs = [self.output_dense(ops.reshape(mixed, (*ops.shape(query)[:2], -1)))]
         if return_attention_scores:
             outputs.append(weights)
@@ -173,19 +182,19 @@ class MultiHeadAttention(Layer):
             outputs.append((keys, values))
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
-    def mix_causally(self, q, keys, values, words, whole: bool, training, bias=None) -> tuple:
+    def mix_causally(self, q, keys, values, token_mask, whole: bool, training, bias=None) -> tuple:
         """Return what `mix` does, with a causal mask. Without `whole`, the weights may be `None`.
 
         Without `whole`, a CPU processes a block of queries at a time and skips the keys after the block: at
-        1,024 tokens this takes 0.7 of the time. L and N are equal; `words` is `None` or `(B, 1, 1, N)`.
+        1,024 tokens this takes 0.7 of the time. L and N are equal; `token_mask` is `None` or `(B, 1, 1, N)`.
         """
         length = ops.shape(q)[2]
         if whole or on_gpu() or not isinstance(length, int):
-            return self.mix(q, keys, values, both(not_later(0, length), words), training, bias)
+            return self.mix(q, keys, values, both(not_later(0, length), token_mask), training, bias)
         mixed = []
         for first in range(0, length, CAUSAL_BLOCK):
             last = min(first + CAUSAL_BLOCK, length)
-            mask = both(not_later(first, last), None if words is None else words[..., :last])
+            mask = both(not_later(first, last), None if token_mask is None else token_mask[..., :last])
             seen = q[:, :, first:last], keys[..., :last], values[:, :, :last]
             seen_bias = bias
             if bias is not None:  # of one row for all queries, or a row for each
@@ -220,9 +229,12 @@ class MultiHeadAttention(Layer):
     def _mixed(self, weights, values, training):
         return ops.transpose(ops.matmul(self._dropout(weights, training=training), values), (0, 2, 1, 3))
 
-    def keys_and_values(self, value) -> tuple:
-        """Return keys `(B, H, d, N)` and values `(B, H, N, d)` of `value` `(B, N, D)`, usable as a cache."""
-        keys, values = self.project(value, first=1, count=2)
+    def keys_and_values(self, value, key=None) -> tuple:
+        """Return keys `(B, H, d, N)`, by default of `value`, and values `(B, H, N, d)`, usable as a cache."""
+        if key is None:
+            keys, values = self.project(value, first=1, count=2)
+        else:
+            (keys,), (values,) = self.project(key, first=1, count=1), self.project(value, first=2, count=1)
         return self.scaled_keys(keys), values
 
     def scaled_keys(self, keys, positions=None):

@@ -64,6 +64,33 @@ def test_equals_the_formula(keys, random):
     np.testing.assert_allclose(ops.convert_to_numpy(weights), expected_weights, atol=1e-6)
 
 
+def test_takes_query_value_and_key_in_the_order_of_keras(random):
+    """With Keras's weights, which it has in one array a head and map."""
+    query, value, key = (random.normal(size=(2, length, 8)).astype("float32") for length in (5, 6, 6))
+    theirs, ours = keras.layers.MultiHeadAttention(num_heads=2, key_dim=4), MultiHeadAttention(2, 4)
+    theirs(query, value, key), ours(query, value, key)
+    filled(theirs, random)
+    *maps, projection, offset = theirs.get_weights()  # query, key, value; kernels (8, 2, 4), biases (2, 4)
+    kernels, biases = (
+        [w.reshape(-1, 8) if w.ndim == 3 else w.reshape(8) for w in maps[i::2]] for i in (0, 1)
+    )
+    ours.set_weights(
+        [np.concatenate(kernels, axis=1), np.concatenate(biases), projection.reshape(8, 8), offset]
+    )
+    mask = np.arange(6) < [[6], [4]]
+    for masked in ({"value_mask": mask}, {"key_mask": mask}):
+        found, expected = (
+            ops.convert_to_numpy(layer(query, value, key, **masked)) for layer in (ours, theirs)
+        )
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_a_key_needs_a_value(random):
+    x = random.normal(size=(2, 5, 8)).astype("float32")
+    with pytest.raises(ValueError, match="a key needs a value"):
+        MultiHeadAttention(2, 4)(x, key=x)
+
+
 @pytest.mark.parametrize("length", [6, 300])
 def test_learns_along_the_formula_s_slope(length, random):
     """The gradient along a random direction against the formula's difference quotient."""
