@@ -31,9 +31,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     sentences = 3 * open_corpus("multi30k").sentences("test_2016_flickr", "en")
-    folder = locate(options.preset)
-    engine = CTranslate2Translator(folder)
-    search = ctranslate2.Translator(str(converted(folder)), inter_threads=engine.threads, intra_threads=1)
+    preset = locate(options.preset)
+    engine = CTranslate2Translator(preset)
+    search = ctranslate2.Translator(str(converted(preset)), inter_threads=engine.threads, intra_threads=1)
     vocabulary = engine.source_tokenizer.vocabulary
     pieces = [[vocabulary[token] for token in row] for row in engine.source_tokenizer(sentences)]
     searched = {"beam_size": 5, "max_batch_size": BATCH, "length_penalty": 1, "min_decoding_length": 0}

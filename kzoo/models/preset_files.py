@@ -199,7 +199,7 @@ def read_preset(
     with _in_one_line(preset, overrides):
         preset.check_overrides(overrides)
         check_weights(preset, _weights_files(preset))
-        by_file = {file: _read_tokenizer(preset, file) for file in files}
+        by_file = {file: _read_tokenizer(preset, file) for file in dict.fromkeys(files)}
         tokenizers = [by_file[file] for file in files]
         check_vocabularies(preset, tokenizers)
         backbone = Backbone.from_preset(str(preset.folder), **overrides)

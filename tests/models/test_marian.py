@@ -371,6 +371,15 @@ def test_a_changed_setting_of_a_tokenizer_reaches_ctranslate2(repository):
         assert copied(["«Hallo» …"]) == translator.source_tokenizer(["«Hallo» …"])
 
 
+def test_it_is_converted_when_its_files_are_needed(repository, tmp_path, monkeypatch):
+    monkeypatch.setenv("KZOO_CACHE", str(tmp_path))
+    preset = locate(repository)
+    assert preset.is_marian and preset.name == "opus-mt-en-de"
+    assert not list(tmp_path.iterdir())
+    assert preset.settings["class"] == "Translator"
+    assert preset.folder.is_relative_to(tmp_path)
+
+
 def test_a_folder_gives_the_languages_whatever_its_path(repository, tmp_path, monkeypatch):
     monkeypatch.setenv("KZOO_CACHE", str(tmp_path / "cache"))
     folder = shutil.copytree(repository, tmp_path / "me@host/opus-mt-en-de")

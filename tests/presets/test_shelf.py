@@ -270,6 +270,21 @@ def test_locate_takes_a_folder_a_run_or_a_name(tmp_path):
     refused(tmp_path / "stopped", "is a run without a preset yet", "kzoo train")
 
 
+def test_a_located_preset_stays_the_same_when_its_folder_is_replaced(tmp_path, monkeypatch):
+    folder = shutil.copytree(location.SHELF / NAME, tmp_path / "mine")
+    monkeypatch.chdir(tmp_path)
+    preset = locate("mine")
+    search, files = preset.search, preset.files
+    (folder / "search.json").write_text('{"beam_size": 2}')
+    (folder / "translator.json").write_text("{}")
+    seal(folder)
+    assert locate("mine").search.beam_size == 2
+    monkeypatch.chdir("/")
+    assert (preset.search, preset.files, preset.name) == (search, files, "mine")
+    with pytest.raises(UserError, match="preset mine: translator.json is altered"):
+        preset.settings  # noqa: B018
+
+
 @pytest.mark.parametrize("name", [NAME, "bart_base_en"])  # the shelf's, and keras-hub's
 def test_a_folder_in_the_working_folder_comes_before_a_preset_of_its_name(
     tmp_path, monkeypatch, name, shelved
