@@ -1,18 +1,17 @@
 """A trained preset as files: where it is, what it says about itself, and the SHA-256 of each file."""
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kzoo import files as disk
 from kzoo.decoding.search_settings import SearchSettings
 from kzoo.errors import UserError, nearest
-from kzoo.files import check_fetched, json_object, read_object, write_json
+from kzoo.files import check_fetched, json_object, read_object, sha256, write_json
 
 if TYPE_CHECKING:
     import h5py
@@ -202,9 +201,9 @@ class Preset:
         self.require(*names)
         for name in names or self.files:
             if name in self._read or name.endswith(".json"):
-                seen = sha256(self._bytes(name)).hexdigest()
+                seen = hashlib.sha256(self._bytes(name)).hexdigest()
             else:
-                seen = disk.sha256(self._inside(name))
+                seen = sha256(self._inside(name))
             if seen != self.files[name]:
                 check_fetched(self.folder / name)
                 raise UserError(
@@ -267,7 +266,7 @@ def seal(folder: str | os.PathLike):
     ]
     for name in names:
         check_name(name, f"preset {folder}")
-    listed = {name: disk.sha256(folder / name) for name in names}
+    listed = {name: sha256(folder / name) for name in names}
     write_json(folder / METADATA_FILE, {**metadata, "kzoo_format": FORMAT, "files": listed})
 
 
