@@ -1,20 +1,26 @@
 """Scores on a validation set: BLEU and chrF2 after each epoch; after training, a threshold for low scores."""
 
 import time
+import warnings
 
 import keras
 import numpy as np
 from sacrebleu.metrics import CHRF
 
 from kzoo.data import FeatureFile
+from kzoo.decoding import SearchSettings
+from kzoo.decoding.text_translator import Prepared
 from kzoo.hub.preset import direction_key
 from kzoo.text.bleu import bleu_metric
+from kzoo.text.hypotheses import Hypothesis
+from kzoo.text.reading import UnknownCharactersWarning, lacking_line
+from kzoo.text.sentences import SplitTexts
 
 
 class TranslationScore(keras.callbacks.Callback):
     """Translates a validation set greedily after each epoch; logs sacreBLEU's `val_bleu` and `val_chrf2`.
 
-    Place it before the callbacks that read the log.
+    The set is tokenized once. Place it before the callbacks that read the log.
 
     Args:
         source: source sentences.
@@ -23,6 +29,7 @@ class TranslationScore(keras.callbacks.Callback):
         truncate: cut sentences that are too long for the model; otherwise, they raise an error.
         images: one image per source sentence, for a model that reads images.
         lowercase: ignore case in scoring, for models that output lower case.
+        direction: a multilingual model's source and target language.
     """
 
     def __init__(
@@ -33,10 +40,12 @@ class TranslationScore(keras.callbacks.Callback):
         truncate: bool = False,
         images: np.ndarray | FeatureFile | None = None,
         lowercase: bool = False,
+        direction: tuple[str | None, str | None] = (None, None),
     ):
         super().__init__()
-        self.source, self.target, self.language, self.lowercase = source, target, language, lowercase
-        self.options = {"truncate": truncate} | ({} if images is None else {"images": images})
+        self.source, self.target, self.language = source, target, language
+        self.truncate, self.images, self.lowercase, self.direction = truncate, images, lowercase, direction
+        self._prepared: Prepared | None = None
 
     def on_epoch_end(self, epoch, logs=None):
         start = time.perf_counter()
@@ -50,7 +59,7 @@ class TranslationScore(keras.callbacks.Callback):
 
     def scores(self, translator) -> tuple[float, float]:
         """Return BLEU and chrF2 of a translator's greedy translations."""
-        found = translator.translate(self.source, beam_size=1, split_sentences=False, **self.options)
+        found = [best.text for best in self._best(translator, translator.search.changed(beam_size=1))]
         metrics = bleu_metric(self.language, self.lowercase), CHRF(lowercase=self.lowercase)
         return tuple(metric.corpus_score(found, [self.target]).score for metric in metrics)
 
@@ -59,12 +68,27 @@ class TranslationScore(keras.callbacks.Callback):
 
         Uses the translator's own search settings, because a larger beam finds higher scores.
         """
-        found = translator.n_best(self.source, n=1, split_sentences=False, **self.options)
-        return round(float(np.percentile([best[0].score for best in found], 5)), 4)
+        found = self._best(translator, translator.search)
+        return round(float(np.percentile([best.score for best in found], 5)), 4)
 
     def low_scores(self, translator) -> dict[str, float]:
         """Return `low_score` by direction."""
         return {direction_key(*translator.languages): self.low_score(translator)}
+
+    def _best(self, translator, search: SearchSettings) -> list[Hypothesis]:
+        """Return the best translation of each sentence."""
+        direction = translator.direction(*self.direction)
+        if self._prepared is None:
+            directions = [direction] * len(self.source)
+            split = SplitTexts(self.source, directions, False, translator.target_languages)
+            self._prepared = translator.prepared(split, search, self.truncate, self.images)
+            readings = self._prepared.readings
+            if line := lacking_line([reading for reading in readings if reading.lacking], len(readings)):
+                warnings.warn(line, UnknownCharactersWarning, stacklevel=2)
+        prepared = self._prepared
+        tokens = [reading.tokens for reading in prepared.readings]
+        found = translator.n_best_of_tokens(tokens, 1, search, None, 2, prepared.images, None, *direction)
+        return [best for (best,) in prepared.split.join(prepared.restored(found))]
 
 
 class DirectionScores(keras.callbacks.Callback):
@@ -87,11 +111,10 @@ class DirectionScores(keras.callbacks.Callback):
         lowercase: bool = False,
     ):
         super().__init__()
-        self.directions = {}
-        for source, target in directions:
-            score = TranslationScore(text[source], text[target], target, truncate, lowercase=lowercase)
-            score.options |= {"source_language": source, "target_language": target}
-            self.directions[source, target] = score
+        self.directions = {
+            pair: TranslationScore(text[pair[0]], text[pair[1]], pair[1], truncate, None, lowercase, pair)
+            for pair in directions
+        }
 
     def on_epoch_end(self, epoch, logs=None):
         start = time.perf_counter()

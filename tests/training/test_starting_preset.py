@@ -19,7 +19,7 @@ from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, moses_text, train
 from kzoo.training import Recipe, read_recipe
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.preparation import prepare
-from kzoo.training.tasks import copy_start
+from kzoo.training.tasks import copy_start, recipe_task
 from kzoo.training.trained_rows import ROWS, count_trained_rows, record_rows
 
 PAIRS = {"train": 100, "val": 8}
@@ -207,7 +207,7 @@ def test_vocabularies_of_its_own_are_refused(recipe, tmp_path):
     assert "did you mean pope_tiny" in message_of(prepare, mistyped, tmp_path / "shards")
 
 
-def test_lowercased_presets_are_validated_in_lower_case(recipe, text, tmp_path, monkeypatch):
+def test_lowercased_presets_are_validated_in_lower_case(recipe, text, tmp_path):
     sides = {
         language: MosesSubwordTokenizer(
             train_subwords([moses_text(sentence, language) for sentence in text["train"][language]], 150),
@@ -218,13 +218,12 @@ def test_lowercased_presets_are_validated_in_lower_case(recipe, text, tmp_path, 
     }
     translator = pope_tiny(*sides.values(), **SMALL)
     translator.save_to_preset(tmp_path / "preset")
-    lower = [sentence.lower() for sentence in text["val"]["de"]]
-    monkeypatch.setattr(type(translator), "translate", lambda self, texts, **options: lower)
     recipe = replaced(recipe, preset=str(tmp_path / "preset"))
-    tuned = train(recipe, tmp_path / "run")
-    row = (tmp_path / "run" / "history.csv").read_text().splitlines()[1].split(",")
-    assert float(row[-2]) == pytest.approx(100)
-    assert (tuned.source_language, tuned.target_language) == ("en", "de")  # the preset named none
+    task = recipe_task(recipe)
+    task.begin(tmp_path)
+    run = task.prepare(tmp_path)
+    assert run.scorer.lowercase
+    assert run.translator.languages == ["en", "de"]  # the preset named none
 
 
 def test_several_languages_are_those_of_the_preset_and_text_is_of_the_pairs(recipe, text, tmp_path):

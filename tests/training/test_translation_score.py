@@ -7,6 +7,8 @@ import pytest
 import sacrebleu
 from keras import ops
 
+from kzoo.decoding import SearchSettings, TextTranslator
+from kzoo.errors import UserError
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
 from kzoo.text.hypotheses import Hypothesis
 from kzoo.training.validation import DirectionScores, TranslationScore
@@ -15,18 +17,39 @@ SOURCE, TARGET = ["A woman sleeps.", "A dog."], ["一个女人在睡觉。", "�
 TRANSLATIONS = ["一个男人在睡觉。", "一只狗。"]
 
 
-@pytest.mark.parametrize("told", [{"truncate": True, "images": "one a sentence"}, {"truncate": False}])
-def test_the_set_is_translated_as_told_and_scored_as_its_language(told):
-    asked, logs = [], {}
+class Translates(TextTranslator):
+    """Finds given translations of sentences whose words are tokens, at most two."""
 
-    def translate(texts, **options):
-        asked.append((texts, options))
-        return TRANSLATIONS
+    max_length, search = 3, SearchSettings(4, max_length=9)
 
-    score = TranslationScore(SOURCE, TARGET, "zh", **told)
-    score.set_model(SimpleNamespace(translate=translate))
-    score.on_epoch_end(0, logs)
-    assert asked == [(SOURCE, {"beam_size": 1, "split_sentences": False, **told})]
+    def __init__(self, found, image_shape=None):
+        self.found, self.image_shape, self.tokenized, self.asked = found, image_shape, [], []
+        self.source_language, self.target_language = "en", "zh"
+
+    def source_tokenizer(self, texts):
+        self.tokenized += texts
+        return [[5] * len(text.split()) for text in texts]
+
+    target_tokenizer = source_tokenizer
+
+    def n_best_of_tokens(self, tokens, n, search, progress, threads, images, prefixes, *direction):
+        assert (n, prefixes, direction) == (1, None, ("en", "zh"))
+        self.asked.append((tokens, search, images))
+        return [[found] for found in self.found]
+
+
+@pytest.mark.parametrize("shown", [None, np.ones((2, 3))])
+def test_the_set_is_translated_as_told_and_scored_as_its_language(shown):
+    model = Translates([Hypothesis(text, 0.0) for text in TRANSLATIONS], None if shown is None else (3,))
+    score, logs = TranslationScore(SOURCE, TARGET, "zh", True, shown), {}
+    score.set_model(model)
+    for epoch in range(2):
+        score.on_epoch_end(epoch, logs)
+    assert model.tokenized == SOURCE  # once
+    (tokens, search, images), _ = model.asked
+    assert tokens == [[5, 5], [5, 5]]  # cut
+    assert search == SearchSettings(1, max_length=9)
+    np.testing.assert_array_equal(images, shown)
     assert logs["val_bleu"] == sacrebleu.corpus_bleu(TRANSLATIONS, [TARGET], tokenize="zh").score
     assert logs["val_chrf2"] == sacrebleu.corpus_chrf(TRANSLATIONS, [TARGET]).score
     assert logs["val_seconds"] >= 0
@@ -42,15 +65,33 @@ def test_averaged_weights_do_not_meet_a_table_of_the_last_ones():
     assert not ops.convert_to_numpy(embedding.baked)
 
 
+def test_sentences_that_are_too_long_are_refused():
+    with pytest.raises(UserError, match="sentence 1"):
+        TranslationScore(SOURCE, TARGET, "zh").scores(Translates([]))
+
+
 def test_low_scores_are_the_5th_percentile_of_each_direction():
-    def n_best(texts, n, split_sentences, truncate=False, source_language="en", target_language="zh"):
-        assert (n, split_sentences) == (1, False)
-        shift = shifts[source_language, target_language]
-        return [[Hypothesis("", score - shift)] for score in np.linspace(-2, 0, 41)]
+    class Several(Translates):
+        def direction(self, source, target):
+            return source or "en", target or "zh"
+
+        def tokenizers_of(self, source, target):
+            return self.source_tokenizer, self.target_tokenizer
+
+        def n_best_of_tokens(self, tokens, n, search, progress, threads, images, prefixes, *direction):
+            assert search is self.search
+            return [[Hypothesis("", score - shifts[direction])] for score in np.linspace(-2, 0, 41)]
 
     shifts = {("en", "zh"): 0, ("en", "de"): 0, ("de", "en"): 1}
-    translator = SimpleNamespace(n_best=n_best, languages=["en", "zh"])
-    one = TranslationScore(SOURCE, TARGET, "zh")
+    translator, dogs = Several([]), ["A dog."] * 41
+    one = TranslationScore(dogs, dogs, "zh")
     assert one.low_scores(translator) == {"en-zh": pytest.approx(-1.9)}
-    several = DirectionScores({"en": SOURCE, "de": TARGET}, [("en", "de"), ("de", "en")])
+    several = DirectionScores({"en": dogs, "de": dogs}, [("en", "de"), ("de", "en")])
     assert several.low_scores(translator) == pytest.approx({"en-de": -1.9, "de-en": -2.9})
+
+
+def test_case_is_ignored_where_models_output_lower_case():
+    target = ["Ein Hund rennt im Park.", "Eine Frau liest."]
+    model = Translates([Hypothesis(sentence.lower(), 0.0) for sentence in target])
+    score = TranslationScore(["A dog"] * 2, target, "de", lowercase=True)
+    assert score.scores(model) == pytest.approx((100, 100))
