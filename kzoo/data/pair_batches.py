@@ -21,7 +21,7 @@ class PairBatches(BatchesByEpoch):
     batches than it has, the next epoch continues with the rest; if it gets more, it starts again.
 
     Args:
-        token_ids: for each language, its sentences as lists of token ids, aligned across all languages; or else,
+        token_ids: for each language, those of its sentences as lists, aligned across all languages; or else,
             for each pair, its two sides.
         pairs: (source, target) pairs.
         languages: codes, in the order of the model's language numbers.

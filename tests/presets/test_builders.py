@@ -15,7 +15,10 @@ from kzoo.presets.builders import BUILDERS, PARAMETERS, PARTS, check_arguments, 
 @pytest.fixture
 def uncompiled(monkeypatch):
     """Builders that do not compile, because an optimizer has values."""
-    monkeypatch.setattr(models.Translator, "compile", lambda *_, **__: None)
+    monkeypatch.setattr("kzoo.models.transformer.vaswani_recipe", lambda *_, **__: {})
+    for backbone in (models.AttentionBridgeBackbone, models.RecurrentBackbone):
+        monkeypatch.setattr(backbone, "compile_arguments", lambda _: {})
+    monkeypatch.setattr(models.Translator, "compile", lambda _: None)
 
 
 @pytest.mark.usefixtures("uncompiled")
