@@ -1,5 +1,6 @@
 """`fit` and `evaluate` of a translator on texts, which it tokenizes, as keras-hub's tasks do."""
 
+import keras
 import numpy as np
 
 from kzoo.data import Batches
@@ -18,7 +19,16 @@ class FitsTexts:
         held_out = validation_data[:2] if isinstance(validation_data, tuple) else (validation_data, None)
         if texts := text_sides(*held_out):
             validation_data = self._batches(*texts, shuffle=False)
-        return super().fit(x, y, *args, validation_data=validation_data, shuffle=shuffle, **kwargs)
+        values = [(v, v.value) for v in self.variables] if keras.backend.backend() == "jax" else []
+        try:
+            return super().fit(x, y, *args, validation_data=validation_data, shuffle=shuffle, **kwargs)
+        except BaseException:
+            # On JAX, Keras takes the arrays out of the variables for a step. If the first one fails, it does
+            # not put them back. Those that a step has used are deleted.
+            if not any(value.is_deleted() for _, value in values):
+                for variable, value in values:
+                    variable.assign(value)
+            raise
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
         if texts := text_sides(x, y):

@@ -62,3 +62,19 @@ def test_what_texts_cannot_say_is_refused():
     tokenizer = SubwordTokenizer(train_subwords(ENGLISH, 30))
     bridge = attention_bridge_bilingual_tiny({"en": tokenizer, "de": tokenizer})
     assert "PairBatches" in message_of(bridge.fit, ENGLISH, GERMAN)
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_a_fit_whose_first_batch_fails_leaves_the_weights_as_they_were(error):
+    class Failing(Batches):
+        def __getitem__(self, index):
+            raise error
+
+    model, _ = fitted(ENGLISH, GERMAN, validation_data=(ENGLISH, GERMAN))
+    before, expected = model.get_weights(), model.translate(["a dog runs"])
+    sides = model.source_tokenizer(ENGLISH), model.target_tokenizer(GERMAN)
+    with pytest.raises(error):
+        model.fit(Failing(*sides), shuffle=False, verbose=0)
+    for weight, old in zip(model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(weight, old)
+    assert model.translate(["a dog runs"]) == expected
