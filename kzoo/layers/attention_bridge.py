@@ -3,7 +3,8 @@
 import keras
 from keras import ops
 
-from kzoo.layers.layer import Dense, Layer
+from kzoo.layers.dense import Dense
+from kzoo.layers.layer import Layer
 from kzoo.layers.multi_head_attention import masked_softmax
 
 

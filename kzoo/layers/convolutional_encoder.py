@@ -3,7 +3,8 @@
 import keras
 from keras import ops
 
-from kzoo.layers.layer import Dense, Layer, add_bias, on_rows
+from kzoo.layers.dense import Dense, add_bias, on_rows
+from kzoo.layers.layer import Layer
 
 
 @keras.saving.register_keras_serializable("kzoo")

@@ -6,7 +6,8 @@ import keras
 from keras import ops
 from keras.initializers import RandomNormal
 
-from kzoo.layers.layer import Dense, Layer, add_bias, on_rows
+from kzoo.layers.dense import Dense, add_bias, on_rows
+from kzoo.layers.layer import Layer
 from kzoo.layers.normalization import Normalization, weighted_moments
 
 SIZE = 22  # the only size that the paper's convolutions reduce to a single pixel

@@ -1,10 +1,9 @@
-"""The layers' base class, and dense layers that train fast on a CPU under JAX."""
+"""The layers' base class."""
 
 import inspect
 from collections.abc import Callable
 
 import keras
-from keras import ops
 
 
 class Layer(keras.layers.Layer):
@@ -86,80 +85,3 @@ def _complete_signature(call: Callable, overridden: Callable, matched: tuple[Cal
     added = [one for name, one in added.items() if name not in own]
     if added:
         call.__signature__ = inspect.Signature(sorted([*own.values(), *added], key=lambda one: one.kind))
-
-
-def on_rows(function: Callable, x):
-    """Apply a function of a matrix `(N, D)` to the rows of `x` `(…, D)`.
-
-    On a CPU, JAX computes a kernel's gradient from `(B, L, D)` up to 4 times as slowly as from a matrix,
-    because it copies a transposed tensor.
-    """
-    if len(x.shape) == 2:
-        return function(x)
-    shape = ops.shape(x)
-    rows = function(ops.reshape(x, (-1, shape[-1])))
-    return ops.reshape(rows, (*shape[:-1], rows.shape[-1]))
-
-
-class Quantizable:
-    """Mixin that lets Keras quantize a subclass of its own layer; by default `type_check` prevents this."""
-
-    def quantize(self, mode=None, type_check=True, config=None):
-        super().quantize(mode, type_check=False, config=config)
-
-
-@keras.saving.register_keras_serializable("kzoo")
-class Dense(Quantizable, keras.layers.Dense):
-    """`keras.layers.Dense`, faster to train on a CPU under JAX; the bias is added by `add_bias`."""
-
-    def load_own_variables(self, store):
-        super().load_own_variables(store)
-        if self.lora_enabled:  # Keras zeroes both factors, whose gradients are then 0 for ever
-            drawn = keras.initializers.HeUniform()(self.lora_kernel_a.shape)  # as `enable_lora` does
-            self.lora_kernel_a.assign(drawn)
-
-    def call(self, inputs, training=None):
-        return on_rows(self._of_rows, inputs)
-
-    def _of_rows(self, x):
-        x = ops.matmul(x, self.kernel)
-        if self.bias is not None:
-            x = add_bias(x, self.bias)
-        return x if self.activation is None else self.activation(x)
-
-
-def add_bias(x, bias):
-    """Return `x` `(N, D)` plus `bias` `(D,)`.
-
-    TensorFlow sums the gradient of a bias in the gradient's own precision, row after row: in bfloat16, 4,096
-    ones make 256. So in half precision the sum is computed as a matrix product, which accumulates in float32.
-    """
-    half = keras.backend.standardize_dtype(x.dtype) in ("bfloat16", "float16")
-    if half and keras.backend.backend() == "tensorflow":
-        return _add_bias(x, ops.cast(bias, x.dtype))
-    return ops.add(x, bias)
-
-
-@ops.custom_gradient
-def _add_bias(x, bias):
-    def gradients(upstream):
-        ones = ops.ones((1, ops.shape(upstream)[0]), upstream.dtype)
-        return upstream, ops.matmul(ones, upstream)[0]
-
-    return ops.add(x, bias), gradients
-
-
-@keras.saving.register_keras_serializable("kzoo")
-class ReversibleEmbedding(Quantizable, keras.layers.ReversibleEmbedding):
-    """`keras.layers.ReversibleEmbedding`, faster to train: on a CPU under JAX, and in half precision.
-
-    `reverse_dtype` is the layer's compute dtype by default. Keras's default is float32 inside a model of
-    mixed precision: with AMX, a bfloat16 step of Transformer base then took 1.1 times as long.
-    """
-
-    def call(self, inputs, reverse=False):
-        if not reverse or not self.tie_weights or self.logit_soft_cap is not None:
-            return super().call(inputs, reverse)
-        dtype = self.reverse_dtype or self.compute_dtype
-        kernel = ops.cast(ops.transpose(self.embeddings), dtype)
-        return on_rows(lambda x: ops.matmul(ops.cast(x, dtype), kernel), inputs)

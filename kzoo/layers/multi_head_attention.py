@@ -5,8 +5,9 @@ import functools
 import keras
 from keras import ops
 
+from kzoo.layers.dense import Dense, add_bias, on_rows
 from kzoo.layers.dropout import Dropout
-from kzoo.layers.layer import Dense, Layer, add_bias, on_rows
+from kzoo.layers.layer import Layer
 
 CAUSAL_BLOCK = 128  # queries; of 64, 128 and 256 the fastest at 1,024 tokens
 # From this many keys on, dividing by the softmax's sums after mixing the values saves time: a training step

@@ -2,7 +2,8 @@
 
 import keras
 
-from kzoo.layers.layer import Layer, add_bias, on_rows
+from kzoo.layers.dense import add_bias, on_rows
+from kzoo.layers.layer import Layer
 
 
 @keras.saving.register_keras_serializable("kzoo")

@@ -2,7 +2,8 @@
 
 import keras
 
-from kzoo.layers.layer import Dense, Layer
+from kzoo.layers.dense import Dense
+from kzoo.layers.layer import Layer
 from kzoo.layers.pope_embedding import PoPEEmbedding
 from kzoo.layers.transformer_encoder_layer import TransformerEncoderLayer
 

@@ -2,8 +2,9 @@
 
 import keras
 
+from kzoo.layers.dense import Dense
 from kzoo.layers.dropout import Dropout
-from kzoo.layers.layer import Dense, Layer
+from kzoo.layers.layer import Layer
 from kzoo.layers.multi_head_attention import MultiHeadAttention
 
 

@@ -15,7 +15,7 @@ from kzoo.layers import (
     RecurrentEncoder,
     TransformerEncoder,
 )
-from kzoo.layers.layer import Dense
+from kzoo.layers.dense import Dense
 from kzoo.models.backbones import TranslationBackbone, token_inputs, unit_normal
 from kzoo.models.losses import SentenceCrossEntropy, never
 from kzoo.models.optimizers import SGD
@@ -106,7 +106,7 @@ class AttentionBridgeBackbone(TranslationBackbone):
         trainable: bool = True,
     ):
         vocabulary_sizes = list(vocabulary_sizes)
-        self._keep(locals())
+        self._keep(AttentionBridgeBackbone, locals())
         sizes = vocabulary_sizes
         if encoder not in ENCODERS:
             raise ValueError(f"encoder must be one of {', '.join(ENCODERS)}, not {encoder!r}")

@@ -12,6 +12,7 @@ from kzoo.errors import UserError, nearest
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
 
 SOURCE_EMBEDDINGS = ("lookup", "glyph")  # a table of vectors; vectors computed from the characters' bitmaps
+KERAS_ARGUMENTS = ("dtype", "name", "trainable")  # of every backbone, saved by Keras
 # Upper limits: building a larger model would take forever or fill the memory.
 MOST_LAYERS, LARGEST_SIZE = 1000, 10**7
 
@@ -23,24 +24,28 @@ class TranslationBackbone(Backbone):
         """Return arguments of `compile`: the optimizer and the loss of the paper whose model this is."""
         raise NotImplementedError
 
-    def _keep(self, arguments: dict):
-        """Check a constructor's `locals()` and keep them for `get_config`, except Keras's own arguments.
+    def _keep(self, kind: type, arguments: dict):
+        """Check a constructor's arguments and keep them for `get_config`, except Keras's own.
+
+        Args:
+            kind: the constructor's class.
+            arguments: its `locals()`.
 
         Raises:
             ValueError: an argument annotated `int` that is not a whole number of at least 1, or is too large
                 to build; an argument annotated `Sequence[int]` that is empty or contains one (either may be
                 optional); a dropout outside [0, 1).
         """
-        for name, parameter in inspect.signature(arguments["__class__"].__init__).parameters.items():
-            value = arguments[name]
+        parameters = inspect.signature(kind.__init__).parameters
+        own = {name: arguments[name] for name in parameters if name not in ("self", *KERAS_ARGUMENTS)}
+        for name, value in own.items():
+            parameter = parameters[name]
             if parameter.annotation is int or (parameter.annotation == int | None and value is not None):
                 check_sizes(name, value)
             elif parameter.annotation in (Sequence[int], Sequence[int] | None) and value is not None:
                 check_sizes(name, list(value))
             elif name.endswith("dropout") and not 0 <= value < 1:
                 raise ValueError(f"{name} must be at least 0 and less than 1, not {value!r}")
-        others = ("self", "__class__", "dtype", "name", "trainable")
-        own = {name: value for name, value in arguments.items() if name not in others}
         self._settings = {n: list(value) if isinstance(value, tuple) else value for n, value in own.items()}
 
     def get_config(self):

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from kzoo.layers import Dropout, RecurrentDecoder, RecurrentEncoder
-from kzoo.layers.layer import Dense
+from kzoo.layers.dense import Dense
 from kzoo.models.backbones import TranslationBackbone, check_sizes, glyph_embedding, token_inputs, unit_normal
 from kzoo.models.losses import LabelSmoothedCrossEntropy, WholeBatchLoss
 from kzoo.models.optimizers import Adam
@@ -76,7 +76,7 @@ class RecurrentBackbone(TranslationBackbone):
         trainable: bool = True,
     ):
         glyph_options = dict(glyph_options or {})
-        self._keep(locals())
+        self._keep(RecurrentBackbone, locals())
         check_sizes("bidirectional or unidirectional", [*bidirectional, *unidirectional])
         self.max_length, self.width = max_length, decoder_units[-1]
 

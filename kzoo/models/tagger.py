@@ -9,7 +9,7 @@ from keras import ops
 from kzoo.decoding.batched_search import alone, padded
 from kzoo.errors import UserError
 from kzoo.layers import LinearChainCRF
-from kzoo.layers.layer import Dense
+from kzoo.layers.dense import Dense
 from kzoo.layers.normalization import mean_over_replicas
 from kzoo.models.backbones import freeze, frozen_layers
 from kzoo.text.preparation import prepare

@@ -16,7 +16,7 @@ from kzoo.layers import (
     TransformerDecoderLayer,
     TransformerEncoderLayer,
 )
-from kzoo.layers.layer import ReversibleEmbedding
+from kzoo.layers.dense import ReversibleEmbedding
 from kzoo.layers.output_bias import OutputBias
 from kzoo.models.backbones import TranslationBackbone, glyph_embedding, token_inputs
 from kzoo.models.losses import LabelSmoothedCrossEntropy
@@ -104,7 +104,7 @@ class TransformerBackbone(TranslationBackbone):
         trainable: bool = True,
     ):
         position_options, glyph_options = dict(position_options or {}), dict(glyph_options or {})
-        self._keep(locals())
+        self._keep(TransformerBackbone, locals())
         if source_embedding == "glyph" and target_vocabulary_size is None:
             raise ValueError(f"source_embedding={source_embedding!r} needs a target_vocabulary_size")
         check_positions(position_encoding, position_options, width, num_heads)

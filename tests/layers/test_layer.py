@@ -10,8 +10,9 @@ from keras import ops
 from kzoo import layers
 from kzoo.layers import OutputBias
 from kzoo.layers.convolutional_encoder import ConvolutionalEncoder
+from kzoo.layers.dense import Dense, ReversibleEmbedding
 from kzoo.layers.glyph_char_encoder import GlyphConvolutions
-from kzoo.layers.layer import Dense, Layer, ReversibleEmbedding
+from kzoo.layers.layer import Layer
 from kzoo.layers.multi_head_attention import MultiHeadAttention
 
 RNG = np.random.default_rng(1)
