@@ -16,9 +16,18 @@ from kzoo.layers import (
     TransformerEncoder,
 )
 from kzoo.layers.dense import Dense
-from kzoo.models.backbones import TranslationBackbone, token_inputs, unit_normal
+from kzoo.models.backbones import (
+    BY_INPUTS,
+    BY_OUTPUTS,
+    MODEL,
+    TranslationBackbone,
+    token_inputs,
+    unit_normal,
+)
 from kzoo.models.losses import SentenceCrossEntropy, never
 from kzoo.models.optimizers import SGD
+from kzoo.models.recurrent import RecurrentBackbone
+from kzoo.models.transformer import TransformerBackbone
 
 # Sentence encoders that give D features per token.
 ENCODERS = {
@@ -83,6 +92,14 @@ class AttentionBridgeBackbone(TranslationBackbone):
 
     # TensorFlow's XLA cannot compile the switch between languages.
     xla_backends = ("jax",)
+    layouts = {  # besides those of its recurrent and Transformer encoders
+        **RecurrentBackbone.layouts,
+        **TransformerBackbone.layouts,
+        r"bridge/hidden/kernel": BY_OUTPUTS,
+        r"bridge/heads/kernel": BY_INPUTS,
+        r"encoders/encoder_\d+/enter/kernel": BY_OUTPUTS,
+        r"encoders/encoder_\d+/convolution_\d+/kernel": (None, None, MODEL),
+    }
 
     def __init__(
         self,

@@ -17,8 +17,29 @@ KERAS_ARGUMENTS = ("dtype", "name", "trainable")  # of every backbone, saved by 
 MOST_LAYERS, LARGEST_SIZE = 1000, 10**7
 
 
+# How `ModelParallel` splits the weights with matching paths: along the axis `MODEL`. All other weights are
+# copied to every device. A projection to an inner width is split by its outputs, and the projection back by
+# its inputs, so that the activations between them stay split (Shoeybi et al. 2019,
+# https://arxiv.org/abs/1909.08053, Section 3). Embeddings and output projections are split along the model's
+# width, because a vocabulary's size may not be divisible. So are recurrent kernels, whose outputs are several
+# gates side by side.
+MODEL = "model"
+BY_OUTPUTS, BY_INPUTS = (None, MODEL), (MODEL, None)
+EMBEDDINGS = {  # of all families
+    r"(.*_)?embedding/(embeddings|table)": BY_OUTPUTS,
+    r".*glyph_encoder/features/kernel": BY_OUTPUTS,
+    r".*glyph_encoder/output/kernel": BY_INPUTS,
+}
+
+
 class TranslationBackbone(Backbone):
-    """Base class of backbones: a constructor passes its arguments to `_keep`, which saves them."""
+    """Base class of backbones: a constructor passes its arguments to `_keep`, which saves them.
+
+    Attributes:
+        layouts: how several devices split the model's large weights: axes by a pattern of a weight's path.
+    """
+
+    layouts: dict[str, tuple[str | None, ...]] = {}
 
     def compile_arguments(self) -> dict:
         """Return arguments of `compile`: the optimizer and the loss of the paper whose model this is."""

@@ -7,7 +7,16 @@ from keras import ops
 
 from kzoo.layers import Dropout, RecurrentDecoder, RecurrentEncoder
 from kzoo.layers.dense import Dense
-from kzoo.models.backbones import TranslationBackbone, check_sizes, glyph_embedding, token_inputs, unit_normal
+from kzoo.models.backbones import (
+    BY_INPUTS,
+    BY_OUTPUTS,
+    EMBEDDINGS,
+    TranslationBackbone,
+    check_sizes,
+    glyph_embedding,
+    token_inputs,
+    unit_normal,
+)
 from kzoo.models.losses import LabelSmoothedCrossEntropy, WholeBatchLoss
 from kzoo.models.optimizers import Adam
 
@@ -58,6 +67,12 @@ class RecurrentBackbone(TranslationBackbone):
 
     # TensorFlow's XLA cannot compile the gradient of the loop over tokens.
     xla_backends = ("jax",)
+    layouts = EMBEDDINGS | {  # also of the bridge's recurrent encoders and decoders
+        r".*(lstm_cell|gru_cell|cell_\d+)/(recurrent_)?kernel": BY_INPUTS,
+        r"decoder(_\d+)?/(keys|combine)/kernel": BY_OUTPUTS,
+        r"initial_[hc]_\d+/kernel": BY_OUTPUTS,
+        r"(outputs_by_language/)?output(_\d+)?/kernel": BY_INPUTS,
+    }
 
     def __init__(
         self,

@@ -18,7 +18,15 @@ from kzoo.layers import (
 )
 from kzoo.layers.dense import ReversibleEmbedding
 from kzoo.layers.output_bias import OutputBias
-from kzoo.models.backbones import TranslationBackbone, glyph_embedding, token_inputs
+from kzoo.models.backbones import (
+    BY_INPUTS,
+    BY_OUTPUTS,
+    EMBEDDINGS,
+    MODEL,
+    TranslationBackbone,
+    glyph_embedding,
+    token_inputs,
+)
 from kzoo.models.losses import LabelSmoothedCrossEntropy
 from kzoo.models.optimizers import Adam, NoamSchedule
 
@@ -80,6 +88,14 @@ class TransformerBackbone(TranslationBackbone):
     """
 
     xla_backends = ("tensorflow", "jax")
+    layouts = EMBEDDINGS | {  # with or without images; also as the bridge's encoder
+        r".*attention/(query/|key_value/)?kernel": BY_OUTPUTS,
+        r".*attention/(query/|key_value/)?bias": (MODEL,),
+        r".*attention/output/kernel": BY_INPUTS,
+        r".*feedforward/inner/kernel": BY_OUTPUTS,
+        r".*feedforward/inner/bias": (MODEL,),
+        r".*feedforward/outer/kernel": BY_INPUTS,
+    }
 
     def __init__(
         self,

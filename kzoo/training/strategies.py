@@ -306,46 +306,22 @@ class ModelParallel(DataParallel):
         return f"a model split over {self.devices} device{'s' if self.devices > 1 else ''}"
 
 
-# How the weights with matching paths are split: along the axis `MODEL`. All other weights are copied to every
-# device. A projection to an inner width is split by its outputs, and the projection back by its inputs, so
-# that the activations between them stay split (Shoeybi et al. 2019, https://arxiv.org/abs/1909.08053,
-# Section 3). Embeddings and output projections are split along the model's width, because a vocabulary's size
-# may not be divisible. So are recurrent kernels, whose outputs are several gates side by side.
-MODEL = "model"
-BY_OUTPUTS, BY_INPUTS = (None, MODEL), (MODEL, None)
-LAYOUTS = {
-    # All families.
-    r"(.*_)?embedding/(embeddings|table)": BY_OUTPUTS,
-    # Transformer, with or without images; also as the bridge's encoder.
-    r".*attention/(query/|key_value/)?kernel": BY_OUTPUTS,
-    r".*attention/(query/|key_value/)?bias": (MODEL,),
-    r".*attention/output/kernel": BY_INPUTS,
-    r".*feedforward/inner/kernel": BY_OUTPUTS,
-    r".*feedforward/inner/bias": (MODEL,),
-    r".*feedforward/outer/kernel": BY_INPUTS,
-    # Glyphs.
-    r".*glyph_encoder/features/kernel": BY_OUTPUTS,
-    r".*glyph_encoder/output/kernel": BY_INPUTS,
-    # Recurrent encoders and decoders.
-    r".*(lstm_cell|gru_cell|cell_\d+)/(recurrent_)?kernel": BY_INPUTS,
-    r"decoder(_\d+)?/(keys|combine)/kernel": BY_OUTPUTS,
-    r"initial_[hc]_\d+/kernel": BY_OUTPUTS,
-    r"(outputs_by_language/)?output(_\d+)?/kernel": BY_INPUTS,
-    # The attention bridge, and its convolutional encoder.
-    r"bridge/hidden/kernel": BY_OUTPUTS,
-    r"bridge/heads/kernel": BY_INPUTS,
-    r"encoders/encoder_\d+/enter/kernel": BY_OUTPUTS,
-    r"encoders/encoder_\d+/convolution_\d+/kernel": (None, None, MODEL),
-}
-
-
 def model_parallel(devices: list[str]) -> "SplitModel":
     """Return the distribution that splits the large weights among the devices."""
-    mesh = keras.distribution.DeviceMesh((1, len(devices)), ("batch", MODEL), devices)
+    mesh = keras.distribution.DeviceMesh((1, len(devices)), ("batch", "model"), devices)
     layouts = keras.distribution.LayoutMap(mesh)
-    for pattern, axes in LAYOUTS.items():
+    for pattern, axes in weight_layouts().items():
         layouts[pattern] = axes
     return SplitModel(layout_map=layouts, batch_dim_name="batch", auto_shard_dataset=False)
+
+
+def weight_layouts() -> dict[str, tuple[str | None, ...]]:
+    """Return the layouts of all families: a strategy is opened before its model is known."""
+    # Here, because processes must connect before a library computes anything.
+    from kzoo.models import AttentionBridgeBackbone, RecurrentBackbone, TransformerBackbone
+
+    families = TransformerBackbone, RecurrentBackbone, AttentionBridgeBackbone
+    return {pattern: axes for family in families for pattern, axes in family.layouts.items()}
 
 
 class SplitModel(keras.distribution.ModelParallel):
@@ -355,7 +331,7 @@ class SplitModel(keras.distribution.ModelParallel):
         layout = super().get_variable_layout(variable)
         devices = self.device_mesh.shape[-1]
         for size, axis in zip(variable.shape, layout.axes, strict=True):
-            if axis == MODEL and size % devices:
+            if axis == "model" and size % devices:
                 raise UserError(
                     f"model_parallel cannot split {variable.path} {tuple(variable.shape)} over {devices} "
                     f"devices: {size} is not divisible by {devices}; use data_parallel, or other widths"

@@ -23,12 +23,12 @@ from kzoo.models.backbones import uses_xla
 from kzoo.training import strategies
 from kzoo.training.processes import KERAS_PROCESSES
 from kzoo.training.strategies import (
-    LAYOUTS,
     STRATEGIES,
     Strategy,
     model_parallel,
     open_strategy,
     place,
+    weight_layouts,
 )
 
 PROGRAM = Path(__file__).with_name("distributed_losses.py")
@@ -131,7 +131,7 @@ def test_every_matrix_is_split_one_way(family):
     else:
         model = FAMILIES[family]()[0]
     for weight in model.trainable_weights:
-        layouts = [axes for pattern, axes in LAYOUTS.items() if re.fullmatch(pattern, weight.path)]
+        layouts = [axes for pattern, axes in weight_layouts().items() if re.fullmatch(pattern, weight.path)]
         assert len(layouts) <= 1, weight.path
         assert layouts or len(weight.shape) != 2 or weight.name == "bias", weight.path
         for axes in layouts:
