@@ -159,6 +159,7 @@ async def translated(served: Served, asked: PageRequest) -> dict:
             {"text": sentence, "score": best[0].score}
             for sentence, best in zip(prepared.split.sentences, found, strict=True)
         ],
+        "unknown_characters": prepared.lacking[0],
         "attention": drawn,
         "low_score": served.low_score(direction),
     }

@@ -33,6 +33,16 @@ THREE_LETTERS = (
 )
 TWO_LETTERS = dict(pair.split(":") for pair in THREE_LETTERS.split())
 
+# ISO 639-5's codes of groups of languages, which some models' sources are, and mul, several languages
+# (https://www.loc.gov/standards/iso639-5/id.php).
+GROUPS = (
+    "aav afa alg alv apa aqa aql art ath auf aus awd azc bad bai bat ber bih bnt btk cai cau cba ccn "
+    "ccs cdc cdd cel cmc cpe cpf cpp crp csu cus day dmn dra egx esx euq fiu fox gem gme gmq gmw grk "
+    "hmx hok hyx iir ijo inc ine ira iro itc jpx kar kdo khi kro map mkh mno mul mun myn nah nai ngf "
+    "nic nub omq omv oto paa phi plf poz pqe pqw pra qwe roa sai sal sdv sem sgn sio sit sla smi son "
+    "sqj ssa syd tai tbq trk tup tut tuw urj wak wen xgn xnd ypk zhx zle zls zlw znd"
+)
+
 # Regular expression character ranges: Chinese and full-width punctuation; the same with Han characters.
 CHINESE_MARKS = "\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
 CHINESE = f"{CHINESE_MARKS}\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -186,7 +196,8 @@ class TwoLanguages:
             ("from", source_language, source, sources),
             ("to", target_language, target, targets),
         ):
-            if given not in (None, own) and any(known) and not matching_code(given, known):
+            of_group = any(code in GROUPS.split() for code in known)
+            if given not in (None, own) and any(known) and not of_group and not matching_code(given, known):
                 raise UserError(f"the model translates {side} {not_known(given, known)}")
         if named and target_language not in (None, target):
             target = matching_code(target_language, named)

@@ -94,6 +94,7 @@ def test_a_preset_of_one_direction(served):
     check_drawn(drawn, "encoder_decoder", target, source, weights)
     assert answer["low_score"] is None  # the preset has none
     assert answer["sentences"] == [{"text": TEXT, "score": answer["hypotheses"][0]["score"]}]
+    assert answer["unknown_characters"] == ""
     assert "characters" not in answer
 
 
@@ -227,7 +228,7 @@ def test_characters_come_with_the_bitmaps_that_the_encoder_reads():
 
 def test_features():
     values = np.arange(5, dtype="float32")
-    np.testing.assert_array_equal(decoded_images([saved(values)], 1, (5,)), [values])
+    np.testing.assert_array_equal(decoded_images([saved(values)], (5,)), [values])
     translator = image_text_tiny(CHARACTERS, image_shape=(5,), **{**SIZES, "num_layers": 1})
     _, image = drawn_attention(translator, TEXT, "dog", (None, None), values)
     words, weights = translator.image_attention(TEXT, values)
@@ -268,7 +269,7 @@ def huge_png(width=20_000, height=20_000) -> bytes:
     ],
 )
 def test_features_that_cannot_be_read_are_refused(content, name):
-    assert name in message_of(decoded_images, [content], 1, (5,))
+    assert name in message_of(decoded_images, [content], (5,))
 
 
 @pytest.mark.parametrize(

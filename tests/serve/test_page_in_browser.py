@@ -241,6 +241,17 @@ def test_a_low_score_is_marked(page):
     assert not opened.id("unusual").is_displayed()
 
 
+def test_unknown_characters_are_marked(page):
+    opened = page(pope)
+    opened.translate(f"{TEXT} ♪好")
+    assert [mark in opened.id("unknown").text for mark in ("“\u2068♪\u2069”", "“\u2068好\u2069”")] == [
+        True,
+        True,
+    ]
+    opened.run("(clear(), 0)")
+    assert not opened.id("unknown").is_displayed()
+
+
 def test_characters_are_drawn_as_their_bitmaps(page):
     opened = page(pope)
     pixels = base64.b64encode(bytes([1, *[0] * 483])).decode()
@@ -470,6 +481,7 @@ def test_nothing_is_awaited_for_another_text(page, prepared, change):
         prepared.set()
         opened.translate(TEXT)
     assert opened.run("first.signal.aborted")
+    opened.wait(lambda: opened.run("pending === null"))  # it translates the new text
     drawn, sent = opened.all("#attention > *"), opened.run("sent")
     opened.run("new Promise((done) => wait(done, 500))")
     assert (opened.all("#attention > *"), opened.run("sent")) == (drawn, sent)

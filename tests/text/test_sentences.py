@@ -4,7 +4,7 @@ import pytest
 from message_of import message_of
 
 from kzoo.text.hypotheses import Hypothesis
-from kzoo.text.languages import TWO_LETTERS, main_code, matching_code
+from kzoo.text.languages import TWO_LETTERS, TwoLanguages, main_code, matching_code
 from kzoo.text.sentences import SplitTexts, split_sentences
 
 TEXTS = {
@@ -114,3 +114,23 @@ def test_codes_of_three_letters_have_one_of_two():
     assert {len(code) for code in TWO_LETTERS} == {3}
     assert {len(code) for code in TWO_LETTERS.values()} == {2}
     assert all(main_code(code.upper()) == two for code, two in TWO_LETTERS.items())
+
+
+@pytest.mark.parametrize(
+    ("own", "given", "taken"),
+    [
+        ("roa", "fr", True),  # Romance languages
+        ("mul", "de", True),
+        ("deu+eng", "de", True),
+        ("deu+eng", "fr", False),
+        ("fra", "fr-CA", True),
+        ("fra", "de", False),
+    ],
+)
+def test_a_source_may_be_one_of_a_group_of_languages(own, given, taken):
+    translator = TwoLanguages()
+    translator.source_tokenizer, translator.source_language, translator.target_language = None, own, "eng"
+    if taken:
+        assert translator.direction(given, "en") == (own, "eng")
+    else:
+        assert own.split("+")[0] in message_of(translator.direction, given, "en")

@@ -99,11 +99,13 @@ async function translate() {
     target: asked.target_language || about.target || "",
   };
   try {
-    const { hypotheses, sentences, attention, low_score: low, characters } = await ask("page/translate", asked, stop.signal);
+    const answer = await ask("page/translate", asked, stop.signal);
+    const { hypotheses, sentences, attention, low_score: low, unknown_characters: unknown, characters } = answer;
     const shown = await thumb;
     if (stop.signal.aborted) return;
     showHypotheses(hypotheses, languages.target);
     showUnusual(low === null ? [] : sentences.filter(({ score }) => score < low), low);
+    showUnknown(unknown);
     showCharacters(characters || [], languages.source);
     $("result").dataset.source = asked.text;
     const draw = (found) => showAttention(found.map((drawn) => figure(drawn, shown, languages)));
@@ -144,6 +146,7 @@ function clear() {
   awaiting = null;
   showHypotheses([]);
   showUnusual([]);
+  showUnknown("");
   showCharacters([]);
   showAttention([]);
 }
@@ -169,6 +172,14 @@ function showUnusual(sentences, low) {
   $("unusual").textContent = sentences.length ? `Check the translation of ${
     sentences.map(({ text, score }) => `“\u2068${text}\u2069” (score ${scored(score)})`).join(", ")
   }: it may be unlike the model’s training data. 95 % of the validation sentences score above ${scored(low)}.` : "";
+}
+
+// Names the characters that the vocabulary lacks.
+function showUnknown(characters) {
+  $("unknown").hidden = !characters;
+  $("unknown").textContent = characters ? `The model does not know ${
+    [...characters].map((character) => `“\u2068${character}\u2069”`).join(", ")
+  }. A sentence mostly of such characters is copied.` : "";
 }
 
 // Shows translations, best first.
