@@ -41,7 +41,8 @@ def text_to_score(
             raise UserError(f"--files and {option} exclude each other: give one of them")
     if files:
         data = open_files(test=files)
-        data.pairs("test", *data.languages), data.more_references("test", data.languages[-1])
+        data.pairs("test", *data.languages)
+        data.more_references("test", data.languages[-1])
         return data
     data = open_corpus(corpus) if corpus else own_corpus(preset, splits)
     for split in splits:

@@ -91,8 +91,9 @@ class Checkpoints(keras.callbacks.Callback):
         elif damaged:
             raise UserError(f"{self.folder}: all checkpoints are damaged; start again in another folder")
         self.strategy.barrier()  # until all workers have read them
-        for folder in damaged if self.strategy.is_chief else ():
-            remove_folder(folder)
+        if self.strategy.is_chief:
+            for folder in damaged:
+                remove_folder(folder)
 
     def _load(self, folder: Path):
         state = json.loads((folder / STATE).read_text())

@@ -36,13 +36,17 @@ def check_early(recipe: Recipe, folder: Path):
     Raises:
         UserError: they cannot be trained.
     """
-    pictures = (_check_builder if recipe.preset in BUILDERS else _check_trained)(recipe, folder)
+    check_preset = _check_builder if recipe.preset in BUILDERS else _check_trained
+    pictures = check_preset(recipe, folder)
     if recipe.languages:
-        recipe_directions(recipe), recipe_weights(recipe)
+        recipe_directions(recipe)
+        recipe_weights(recipe)
     corpus = recipe_corpus(recipe)
+    splits = ["train", recipe.validation]
     if recipe.shards:
         Shards(recipe.shards).require(**shard_settings(recipe))
-    for split in (*(() if recipe.shards else ("train",)), recipe.validation):
+        splits.remove("train")
+    for split in splits:
         corpus.check(split, *text_languages(recipe))
         if pictures and (recipe.images or not corpus.read_images):  # else it draws pictures
             corpus.images(split)

@@ -507,7 +507,8 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
     except msgspec.ValidationError as error:
         message = wrong_value(values, error)
         name = message.split(" ", 1)[0]
-        if choices := typing.get_args(KEYS[name].type) * ("invalid enum value" in message):
+        choices = typing.get_args(KEYS[name].type)
+        if choices and "invalid enum value" in message:
             message = f"{name} is {values[name]!r}, not one of {', '.join(choices)}"
         raise UserError(f"{where}: {message}") from None
     _check_together(recipe, where)

@@ -68,7 +68,8 @@ def recipe_task(recipe: Recipe) -> "Task":
     Raises:
         UserError: the text cannot be used.
     """
-    return (SeveralDirections if recipe.languages else OneDirection)(recipe, recipe_corpus(recipe))
+    kind = SeveralDirections if recipe.languages else OneDirection
+    return kind(recipe, recipe_corpus(recipe))
 
 
 class Task:
