@@ -85,6 +85,7 @@ def evaluate(
     how = f"{search}, {translator.engine}{', long sentences truncated' * truncate}{pictures}"
 
     if translator.multilingual and not (source or target or files):
+        data = data.renamed(*translator.languages)
         name, directions, unseen = directions_to_score(located.folder, data, splits, translator.languages)
         if trained := told_trained_rows(preset, located, data, [name], directions):
             about["trained_rows"] = trained

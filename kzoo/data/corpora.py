@@ -16,6 +16,7 @@ from kzoo.data.features import FeatureFile, open_features
 from kzoo.data.text_files import Text, check_aligned, read_lines
 from kzoo.errors import UserError, nearest
 from kzoo.scenes import LANGUAGES, scenes
+from kzoo.text.languages import matching_code
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,24 @@ class Corpus:
             return open_features(features / f"{split}.npy", names)
 
         return replace(self, read_images=read)
+
+    def renamed(self, *codes: str) -> "Corpus":
+        """Return the corpus with other codes for its languages, such as `deu` for `de`.
+
+        A code that means none of its languages, or several, changes nothing.
+
+        Example:
+            >>> open_corpus("scenes").renamed("eng", "spa").languages
+            ('eng', 'de', 'fr', 'cs', 'id', 'zh')
+        """
+        own = {code: found for code in codes if (found := matching_code(code, self.languages))}
+        new = {language: code for code, language in own.items()}
+        return replace(
+            self,
+            languages=tuple(new.get(language, language) for language in self.languages),
+            read=lambda split, language: self.read(split, own.get(language, language)),
+            absent=frozenset((split, new.get(language, language)) for split, language in self.absent),
+        )
 
     def languages_in(self, split: str) -> tuple[str, ...]:
         """Return the languages of a split; raise `UserError` if there is no such split."""

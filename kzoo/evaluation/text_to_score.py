@@ -51,8 +51,8 @@ def text_to_score(
 
 
 def languages_known(data: Corpus, files: Sequence[Path] | None, languages: tuple[str, str]) -> Corpus:
-    """Return the text; the user's own files get the translator's languages."""
-    return open_files(test=files, languages=languages) if files else data
+    """Return the text under the translator's codes of the languages."""
+    return open_files(test=files, languages=languages) if files else data.renamed(*languages)
 
 
 def own_corpus(preset: Preset, splits: list[str]) -> Corpus:

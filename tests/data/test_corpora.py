@@ -237,3 +237,13 @@ def test_scenes_are_sentences_of_the_scenes():
     assert (corpus.splits, corpus.languages) == (("train", "val", "test"), tuple(LANGUAGES))
     for language, sentences in zip(("en", "id"), corpus.pairs("val", "en", "id"), strict=True):
         assert sentences == [scene.sentence(language) for scene in scenes("val")]
+
+
+def test_a_corpus_under_other_codes_has_the_same_text():
+    scenes = open_corpus("scenes")
+    named = scenes.renamed("eng_Latn", "deu", "xx")
+    assert named.languages[:3] == ("eng_Latn", "deu", "fr")
+    assert named.pairs("val", "eng_Latn", "deu") == scenes.pairs("val", "en", "de")
+    absent = open_corpus("multi30k").renamed("ces")
+    assert ("test_2017_flickr", "ces") in absent.absent
+    assert "ces" not in absent.languages_in("test_2017_flickr")
