@@ -48,7 +48,7 @@ def made_once(folder: Path, make: Callable[[Path], object]) -> Path:
         UserError: it cannot be written; or as `make`.
     """
     if not folder.is_dir():
-        with held(folder, Path(f"{folder}.lock"), "is writing it", timeout=-1):
+        with file_lock(folder, Path(f"{folder}.lock"), "is writing it", timeout=-1):
             if not folder.is_dir():  # another process may have written it
                 make(folder)
     return folder
@@ -61,7 +61,7 @@ def sha256(path: str | os.PathLike) -> str:
 
 
 @contextlib.contextmanager
-def whole_file(path: str | os.PathLike) -> Iterator[Path]:
+def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a temporary path to write to, and rename it to `path` if the block ends without an error.
 
     Readers never see a partial file. After any failure, even of power, the previous file is intact. Missing
@@ -91,8 +91,8 @@ def _keep_mode(path: Path, successor: Path):
 
 
 def write_json(path: str | os.PathLike, value):
-    """Write a value as JSON, atomically (see `whole_file`)."""
-    with whole_file(path) as file:
+    """Write a value as JSON, atomically (see `atomic_write`)."""
+    with atomic_write(path) as file:
         text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
         # File names may contain bytes that are not Unicode: escape them.
         file.write_text(text, encoding="utf-8", errors="backslashreplace")
@@ -181,7 +181,7 @@ def _replaceable(path: str | os.PathLike) -> Path | None:
 
 
 @contextlib.contextmanager
-def whole_folder(path: str | os.PathLike, replace: bool = True) -> Iterator[Path]:
+def atomic_folder(path: str | os.PathLike, replace: bool = True) -> Iterator[Path]:
     """Yield an empty folder next to `path` to fill. Rename it to `path` if the block ends without an error.
 
     An earlier folder at `path` is kept until the new one is complete. Missing folders are created. What
@@ -216,7 +216,7 @@ def whole_folder(path: str | os.PathLike, replace: bool = True) -> Iterator[Path
 
 
 @contextlib.contextmanager
-def held(path: Path, lock: Path, does: str, timeout: float = 0) -> Iterator[None]:
+def file_lock(path: Path, lock: Path, does: str, timeout: float = 0) -> Iterator[None]:
     """Lock a file or folder until the block or this process ends.
 
     Args:
@@ -264,7 +264,7 @@ def remove_folder(path: Path):
 
 
 def remove_unfinished(folder: Path, name: str = "", before: float = math.inf):
-    """Remove what killed calls of `whole_file`, `whole_folder` and `remove_folder` left in a folder.
+    """Remove what killed calls of `atomic_write`, `atomic_folder` and `remove_folder` left in a folder.
 
     If such a call had moved a folder aside but not replaced it, the folder gets its name back.
 
@@ -322,7 +322,7 @@ def _hidden(name: str) -> str:
     return f".{name}.kzoo-{secrets.token_hex(4)}"
 
 
-# What `_hidden` returns, and the name of a folder that `whole_folder` moved aside.
+# What `_hidden` returns, and the name of a folder that `atomic_folder` moved aside.
 HIDDEN = re.compile(r"\.(?P<name>.+)\.kzoo-[0-9a-f]{8}(?P<earlier>\.earlier)?")
 
 

@@ -14,14 +14,14 @@ from message_of import message_of
 from kzoo.data.text_files import read_lines
 from kzoo.errors import UserError
 from kzoo.files import (
+    atomic_folder,
+    atomic_write,
     cache_folder,
     cached_folder,
     check_replaceable,
     check_writable,
     read_object,
     remove_unfinished,
-    whole_file,
-    whole_folder,
     write_json,
 )
 
@@ -32,7 +32,7 @@ def full_disk(*_):
 
 def test_a_file_appears_when_it_is_complete(tmp_path):
     path = tmp_path / "new" / "file"
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         file.write_text("text")
         assert not path.exists()
     assert path.read_text() == "text"
@@ -46,7 +46,7 @@ def test_what_others_may_not_read_stays_so(tmp_path):
     file.chmod(0o600)
     folder.chmod(0o700)
     write_json(file, 2)
-    with whole_folder(folder):
+    with atomic_folder(folder):
         pass
     assert [stat.S_IMODE(path.stat().st_mode) for path in (file, folder)] == [0o600, 0o700]
 
@@ -56,7 +56,7 @@ def test_a_failure_leaves_the_earlier_file(tmp_path):
     path.write_text("earlier")
     with (
         pytest.raises(UserError, match="file: cannot be written .No space left on device"),
-        whole_file(path) as file,
+        atomic_write(path) as file,
     ):
         file.write_text("half")
         full_disk()
@@ -67,10 +67,10 @@ def test_a_failure_leaves_the_earlier_file(tmp_path):
 def test_a_folder_replaces_the_earlier_one_or_leaves_it(tmp_path):
     path = tmp_path / "folder"
     for text in ("one", "two"):
-        with whole_folder(path) as folder:
+        with atomic_folder(path) as folder:
             (folder / text).write_text(text)
         assert os.listdir(path) == [text]
-    with pytest.raises(UserError, match="No space left on device"), whole_folder(path) as folder:
+    with pytest.raises(UserError, match="No space left on device"), atomic_folder(path) as folder:
         (folder / "three").write_text("half")
         full_disk()
     assert os.listdir(path) == ["two"]
@@ -84,7 +84,7 @@ def test_what_a_killed_process_left_of_a_folder_is_removed(tmp_path):
         path.mkdir()
     for path in (left, aside, others):  # the user's own has a date
         os.utime(path, (0, 0))
-    with whole_folder(tmp_path / "folder"):
+    with atomic_folder(tmp_path / "folder"):
         pass
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([younger.name, others.name, "folder"])
 
@@ -96,7 +96,7 @@ def test_folders_need_not_be_flushed(tmp_path, monkeypatch):
         real(descriptor)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    with whole_folder(tmp_path / "folder") as folder:
+    with atomic_folder(tmp_path / "folder") as folder:
         write_json(folder / "file", 1)
     assert (tmp_path / "folder" / "file").read_text() == "1\n"
 
@@ -127,7 +127,7 @@ def test_a_folder_whose_replacement_fails_gets_its_name_back(tmp_path, monkeypat
     path.mkdir()
     (path / "one").touch()
     monkeypatch.setattr(os, "rename", lambda *paths: next(renames)(*paths))
-    with pytest.raises(UserError, match="No space left on device"), whole_folder(path):
+    with pytest.raises(UserError, match="No space left on device"), atomic_folder(path):
         pass
     assert os.listdir(tmp_path) == ["folder"]
     assert os.listdir(path) == ["one"]
@@ -148,7 +148,7 @@ def test_a_folder_whose_replacement_was_killed_gets_its_name_back(replaced, tmp_
 
     monkeypatch.setattr(os, "rename", killed)
     monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)
-    with pytest.raises(KeyboardInterrupt), whole_folder(path) as folder:
+    with pytest.raises(KeyboardInterrupt), atomic_folder(path) as folder:
         (folder / "two").touch()
     monkeypatch.undo()
     remove_unfinished(tmp_path)
@@ -157,7 +157,7 @@ def test_a_folder_whose_replacement_was_killed_gets_its_name_back(replaced, tmp_
 
 
 def test_other_errors_pass_through_and_leave_nothing(tmp_path):
-    with pytest.raises(ZeroDivisionError), whole_folder(tmp_path / "folder"):
+    with pytest.raises(ZeroDivisionError), atomic_folder(tmp_path / "folder"):
         raise ZeroDivisionError
     assert os.listdir(tmp_path) == []
 
@@ -180,7 +180,7 @@ def test_a_name_that_no_file_can_have_is_one_line(tmp_path):
     for write in (
         check_writable,
         lambda path: write_json(path, 1),
-        lambda path: whole_folder(path).__enter__(),
+        lambda path: atomic_folder(path).__enter__(),
     ):
         with pytest.raises(UserError, match="cannot be written") as error:
             write(tmp_path / ("x" * 300))
@@ -192,7 +192,7 @@ def test_a_file_name_with_a_nul_is_one_line(tmp_path):
     for use in (
         check_writable,
         lambda path: write_json(path, 1),
-        lambda path: whole_folder(path).__enter__(),
+        lambda path: atomic_folder(path).__enter__(),
         read_object,
         read_lines,
     ):
@@ -201,7 +201,7 @@ def test_a_file_name_with_a_nul_is_one_line(tmp_path):
 
 def test_a_pipe_is_written_to_as_it_is():
     write = "from kzoo.files import *; check_writable('/dev/stdout')\n"
-    write += "with whole_file('/dev/stdout') as file: file.write_text('through')"
+    write += "with atomic_write('/dev/stdout') as file: file.write_text('through')"
     done = subprocess.run([sys.executable, "-c", write], capture_output=True, text=True, check=True)
     assert done.stdout == "through"
 
@@ -218,7 +218,7 @@ def test_a_folder_with_other_contents_is_not_replaced(tmp_path):
     check_replaceable(tmp_path, "model.bin", "prec*")
     with (
         pytest.raises(UserError, match="it is a file, not a folder"),
-        whole_folder(tmp_path / "precious") as folder,
+        atomic_folder(tmp_path / "precious") as folder,
     ):
         folder.touch()
     assert (tmp_path / "precious").read_text() == "keep"
@@ -247,9 +247,9 @@ def test_a_folder_of_the_cache_is_written_once(tmp_path, monkeypatch):
         cached_folder("kind", "key", full_disk)
     code = """
 import sys, time
-from kzoo.files import cached_folder, whole_folder
+from kzoo.files import cached_folder, atomic_folder
 def make(folder):
-    with whole_folder(folder) as unfinished:
+    with atomic_folder(folder) as unfinished:
         time.sleep(0.5)
         (unfinished / "file").touch()
         print("made", flush=True)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from kzoo.errors import UserError
-from kzoo.files import read_object, whole_file, write_json
+from kzoo.files import atomic_write, read_object, write_json
 from kzoo.presets import load
 from kzoo.training import Recipe, read_recipe, train
 from kzoo.training.recipe import make_recipe, recipe_file
@@ -165,7 +165,7 @@ def show_markdown(text: str, results: Path):
         UserError: it cannot be written, for example because the disk is full.
     """
     print(text)
-    with whole_file(results.with_suffix(".md")) as file:
+    with atomic_write(results.with_suffix(".md")) as file:
         file.write_text(text + "\n", encoding="utf-8")
 
 

@@ -20,7 +20,7 @@ from typer.core import TyperCommand
 from kzoo.cli import options
 from kzoo.cli.console import chosen_search, open_translator, progress_bar, telling_when_stopped
 from kzoo.errors import UserError, printable
-from kzoo.files import check_writable, held, sha256, whole_file
+from kzoo.files import atomic_write, check_writable, file_lock, sha256
 
 app = typer.Typer()
 # Lines to translate between writes: an eighth of all, within these bounds. Large blocks are faster.
@@ -265,13 +265,13 @@ def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
     path = path.resolve()
     part = path.with_name(f"{path.name}.{hashlib.sha256(made_of.encode()).hexdigest()[:8]}.part")
     lock = Path(f"{part}.lock")
-    with held(part, lock, "is writing it"):
+    with file_lock(part, lock, "is writing it"):
         try:
             with open(part, "a+b") as file:
                 yield file
             packer = PACKERS.get(path.suffix.lower(), contextlib.nullcontext)
             with (
-                whole_file(path) as whole,
+                atomic_write(path) as whole,
                 open(part, "rb") as text,
                 open(whole, "wb") as new,
                 packer(new) as packed,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from kzoo.data.text_files import Text, read_lines
 from kzoo.errors import UserError
-from kzoo.files import cache_folder, made_once, whole_file, whole_folder
+from kzoo.files import atomic_folder, atomic_write, cache_folder, made_once
 from kzoo.files import sha256 as sha256_of
 from kzoo.text.languages import BETWEEN_CHINESE
 
@@ -238,7 +238,7 @@ def _make_training_folder(folder: Path):
         download(part.address, part.sha256, packed / part.address.rsplit("/", 1)[-1]) for part in WMT17_PARTS
     ]
     with (
-        whole_folder(folder) as new,
+        atomic_folder(folder) as new,
         gzip.open(new / "train.zh.gz", "wt", encoding="utf-8", newline="\n") as chinese,
         gzip.open(new / "train.en.gz", "wt", encoding="utf-8", newline="\n") as english,
     ):
@@ -301,7 +301,7 @@ def download(address: str, sha256: str, path: Path, packed: bool = False) -> Pat
     with contextlib.suppress(OSError):  # missing or unreadable
         if sha256_of(path) == sha256:
             return path
-    with whole_file(path) as file, TemporaryDirectory(dir=file.parent) as folder:
+    with atomic_write(path) as file, TemporaryDirectory(dir=file.parent) as folder:
         fetched = _fetched(address, folder)
         with (
             contextlib.suppress(gzip.BadGzipFile, EOFError, zlib.error),  # then the checksum differs, too
@@ -324,7 +324,7 @@ def _fetched(address: str, folder: str) -> Path:
     try:
         return Path(source.fetch(name, downloader=downloader))
     except OSError as error:
-        if error.errno is not None:  # an error of the disk, which `whole_file` reports
+        if error.errno is not None:  # an error of the disk, which `atomic_write` reports
             raise
         raise UserError(
             f"{address} cannot be downloaded ({_reason(error)}); without a network, "

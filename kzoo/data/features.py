@@ -193,7 +193,7 @@ def write_features(
         # Without corrupt pictures, their treatment makes no difference.
         if same and found.names == names and found.extractor in (extractor, replace(extractor, corrupt="")):
             return found
-    about, target = path.with_suffix(".json"), path.resolve()  # of a link, as `whole_file`
+    about, target = path.with_suffix(".json"), path.resolve()  # of a link, as `atomic_write`
     part = _unfinished(target, names, extractor)
     array = None
     missing_or_cut = FileNotFoundError, EOFError, ValueError  # cut short by a power failure

@@ -25,7 +25,7 @@ import msgspec
 import numpy as np
 
 from kzoo.errors import UserError
-from kzoo.files import sha256, whole_file
+from kzoo.files import atomic_write, sha256
 from kzoo.text.vocabulary import END, UnknownCharacters, unknown_characters
 
 INDEX, FORMAT = "index.json", 2
@@ -136,7 +136,7 @@ class Shards:
             if Path(name).name != name:  # it would be written outside of the run
                 raise _damaged(self.folder / INDEX, f"it names the vocabulary {name!r:.80}")
             if not (folder / name).exists():
-                with whole_file(folder / name) as file:
+                with atomic_write(folder / name) as file:
                     file.write_bytes(self._read(name, digest))
 
     def path(self, number: int) -> Path:

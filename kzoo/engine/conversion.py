@@ -11,7 +11,7 @@ from sentencepiece import SentencePieceProcessor
 
 from kzoo.engine import why_not_imported
 from kzoo.errors import UserError
-from kzoo.files import cached_folder, whole_folder, write_json
+from kzoo.files import atomic_folder, cached_folder, write_json
 from kzoo.hub.preset import CONFIG_FILE, SEARCH_FILE, Preset, holds_values
 from kzoo.positions import pope_table, sine_table
 from kzoo.text.pieces import MODEL_FILE, PIECES_FILE
@@ -136,7 +136,7 @@ def convert(
     spec.config.decoder_start_token = spec.config.bos_token
     spec.validate()
     spec.optimize(quantization=None if precision == "float32" else precision)
-    with whole_folder(output) as unfinished:
+    with atomic_folder(output) as unfinished:
         spec.save(str(unfinished))
         for side, name in names.items():
             (unfinished / f"{side}.spm").write_bytes(preset.read(_asset(name, MODEL_FILE)))

@@ -22,7 +22,7 @@ from scipy.stats import permutation_test
 
 from kzoo.errors import UserError
 from kzoo.evaluation.scores import all_references, check_forms, markdown_table
-from kzoo.files import whole_file
+from kzoo.files import atomic_write
 from kzoo.text.bleu import bleu_metric
 from kzoo.text.languages import CHINESE
 
@@ -236,7 +236,7 @@ def write_report(
         shown="".join(seen + shown),
         chrf2=html.escape(str(CHRF2.get_signature())),  # after the articles: it needs a score
     )
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         file.write_text(page, "utf-8")
 
 

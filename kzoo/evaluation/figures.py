@@ -10,7 +10,7 @@ from matplotlib.font_manager import FontProperties, fontManager
 from matplotlib.style import context
 
 from kzoo.errors import UserError
-from kzoo.files import whole_file
+from kzoo.files import atomic_write
 from kzoo.text.glyphs import default_font
 
 # Okabe and Ito's colours for colour-blind readers, without those that are too faint on white; Tol's wine.
@@ -45,7 +45,7 @@ def picture(path: str | Path, size: tuple[float, float], formulas: bool = False)
     with context([STYLE, {"font.family": _families(), "text.parse_math": formulas}]):
         figure = Figure(figsize=size, layout="constrained")
         yield figure
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             figure.savefig(file, format=suffix, dpi=150, metadata=FORMATS[suffix])
 
 

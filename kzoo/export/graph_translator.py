@@ -10,7 +10,7 @@ from kzoo.decoding.search_settings import SearchSettings, output_limit
 from kzoo.errors import UserError
 from kzoo.export.graph_inputs import GraphLanguages, decode_pictures, graph_tokenizer
 from kzoo.export.graph_search import by_group, in_batches, padded_lengths
-from kzoo.files import whole_folder
+from kzoo.files import atomic_folder
 from kzoo.models.backbones import is_quantized, uses_xla
 from kzoo.models.preset_checks import check_finite, check_float16
 from kzoo.text.vocabulary import END, PAD, UNKNOWN
@@ -24,7 +24,7 @@ def save_graph(translator: keras.Model, folder: str | os.PathLike, search: Searc
     make = multilingual_module if translator.multilingual else bilingual_module
     module, signatures = make(translator, TextSearch(weights, search))
     module.weights = weights.variables
-    with whole_folder(folder) as unfinished:
+    with atomic_folder(folder) as unfinished:
         tf.saved_model.save(module, str(unfinished), signatures)
 
 

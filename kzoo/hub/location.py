@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from kzoo.errors import UserError, first_line, nearest
-from kzoo.files import cache_folder, read_object, whole_folder
+from kzoo.files import atomic_folder, cache_folder, read_object
 from kzoo.hub.preset import CONFIG_FILE, METADATA_FILE, NOTES, Preset
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
@@ -114,7 +114,7 @@ def fetched(handle: str) -> Path:
     if folder.is_dir():
         return folder
     try:
-        with whole_folder(folder, replace=False) as unfinished:
+        with atomic_folder(folder, replace=False) as unfinished:
             _fill(unfinished, handle, fetch)
     except UserError:
         if not folder.is_dir():  # else another process was first

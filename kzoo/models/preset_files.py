@@ -13,7 +13,7 @@ import keras
 from keras_hub.models import Backbone
 
 from kzoo.errors import UserError
-from kzoo.files import check_replaceable, check_space, read_object, whole_folder
+from kzoo.files import atomic_folder, check_replaceable, check_space, read_object
 from kzoo.hub.location import find
 from kzoo.hub.preset import CONFIG_FILE, METADATA_FILE, SEARCH_FILE, TRANSLATOR_FILE, Preset, seal
 from kzoo.models.backbones import is_quantized
@@ -64,7 +64,7 @@ def write_preset(
     full.set_weights(backbone.get_weights())
     if dtype == "float16":
         check_float16(full.weights)
-    with whole_folder(folder) as unfinished:
+    with atomic_folder(folder) as unfinished:
         check_space(unfinished, 8 * full.count_params() + 2**20)  # float32, then float16
         # A weight cannot be split across files.
         largest = max(4 * math.prod(weight.shape) for weight in full.weights) / 2**30

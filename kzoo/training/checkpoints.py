@@ -13,7 +13,7 @@ import numpy as np
 from keras import ops
 
 from kzoo.errors import UserError
-from kzoo.files import check_space, remove_folder, remove_unfinished, sha256, whole_folder
+from kzoo.files import atomic_folder, check_space, remove_folder, remove_unfinished, sha256
 from kzoo.training.run_folder import saved_in
 from kzoo.training.strategies import Strategy
 
@@ -164,7 +164,7 @@ class Checkpoints(keras.callbacks.Callback):
             remove_folder(folder)
 
     def _write(self, name: str, state: str):
-        with self.strategy.write_path(self.folder / name) as path, whole_folder(path) as folder:
+        with self.strategy.write_path(self.folder / name) as path, atomic_folder(path) as folder:
             check_space(folder, self._size())
             self.model.save_weights(folder / WEIGHTS)
             (folder / STATE).write_text(state)

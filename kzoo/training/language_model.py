@@ -9,7 +9,7 @@ import keras
 from kzoo.data import Batches
 from kzoo.data.wrapped_batches import TargetOnly
 from kzoo.errors import UserError
-from kzoo.files import check_space, remove_folder, whole_folder
+from kzoo.files import atomic_folder, check_space, remove_folder
 from kzoo.models import Adam, LabelSmoothedCrossEntropy
 from kzoo.training.checkpoints import Checkpoints, damage, data_has_changed, write_digests
 from kzoo.training.resuming import Preemption, fit_from
@@ -73,7 +73,7 @@ def train_language_model(
         perplexity = token_perplexity(model, TargetOnly(validation), strategy)
         print(f"language model: perplexity {perplexity:.2f} per subword on the validation split")
         result = {"epochs": epochs, "perplexity": perplexity, "data": run.data}
-        with strategy.write_path(folder) as path, whole_folder(path) as whole:
+        with strategy.write_path(folder) as path, atomic_folder(path) as whole:
             check_space(whole, 4 * model.count_params() + 2**20)
             model.save_weights(whole / WEIGHTS)
             (whole / RESULT).write_text(json.dumps(result) + "\n")

@@ -20,7 +20,7 @@ from kzoo.data.shards import (
 )
 from kzoo.engine import usable_cores
 from kzoo.errors import UserError
-from kzoo.files import sha256, whole_folder
+from kzoo.files import atomic_folder, sha256
 from kzoo.text import CharacterTokenizer
 from kzoo.text.pieces import Subwords
 from kzoo.text.texts import character_tokens
@@ -68,7 +68,7 @@ def prepare(
     recipe = check_preparation(recipe, folder)
     settings = shard_settings(recipe)
     read = training_pairs(recipe)
-    with whole_folder(folder) as unfinished:
+    with atomic_folder(folder) as unfinished:
         with progress("reading", None) as advance:
             count, sample = survey(read(), recipe, advance)
         source, target = ([pair[side] for pair in sample] for side in (0, 1))

@@ -11,7 +11,7 @@ from pathlib import Path
 import keras
 
 from kzoo.data.wrapped_batches import CountedBatches
-from kzoo.files import whole_file
+from kzoo.files import atomic_write
 from kzoo.training.checkpoints import Checkpoints
 
 HISTORY = "history.csv"  # in a run's folder
@@ -50,7 +50,7 @@ def write_history(path: Path, checkpoints: Checkpoints):
     if not checkpoints.strategy.is_chief:
         return
     names = dict.fromkeys(name for row in checkpoints.history for name in row)
-    with whole_file(path) as whole, open(whole, "w", newline="") as file:
+    with atomic_write(path) as whole, open(whole, "w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(names))
         writer.writeheader()
         writer.writerows(checkpoints.history)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kzoo.errors import UserError
-from kzoo.files import held, read_object, remove_folder, write_json
+from kzoo.files import file_lock, read_object, remove_folder, write_json
 from kzoo.hub.location import MARKS, RECIPE_FILE
 from kzoo.training.recipe import CONSTANT_RATE, KEYS, NOAM, Recipe, make_recipe
 
@@ -33,7 +33,7 @@ def lock(folder: Path) -> Iterator[None]:
         UserError: another process trains there, the folder holds a preset, or it cannot be written.
     """
     _check_no_preset(folder)
-    with held(folder, folder / LOCK, "trains here; stop it, or give another folder"):
+    with file_lock(folder, folder / LOCK, "trains here; stop it, or give another folder"):
         with contextlib.suppress(OSError):  # on a full disk, the lock works without this text
             (folder / LOCK).write_text(f"process {os.getpid()} on {socket.gethostname()}\n")
         yield

@@ -15,7 +15,7 @@ from kzoo.data import Batches, Corpus, FeatureFile, PairBatches, ShardedBatches,
 from kzoo.data.batch_shapes import check_longest
 from kzoo.data.batches import sample_of
 from kzoo.errors import UserError
-from kzoo.files import whole_folder
+from kzoo.files import atomic_folder
 from kzoo.hub.preset import METADATA_FILE, Preset
 from kzoo.images import image_rows
 from kzoo.models import (
@@ -383,7 +383,7 @@ def copy_start(recipe: Recipe, folder: Path):
     if preset.place == start:
         return
     preset.check()
-    with whole_folder(start) as copy:
+    with atomic_folder(start) as copy:
         for name in (METADATA_FILE, *preset.files):
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(preset.folder / name, copy / name)

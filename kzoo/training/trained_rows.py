@@ -9,7 +9,7 @@ import numpy as np
 
 from kzoo.data.corpora import Corpus
 from kzoo.data.own_files import DIGEST, digests
-from kzoo.files import whole_file
+from kzoo.files import atomic_write
 from kzoo.training.run_folder import START
 
 ROWS = (
@@ -47,14 +47,14 @@ def odd_rows_line(sides: Sequence[Sequence[str]]) -> str:
 
 def record_rows(path: Path, sides: Sequence[Sequence[str]]):
     """Write the digests of a text's rows, for each two of its languages."""
-    with whole_file(path) as whole, open(whole, "wb") as file:
+    with atomic_write(path) as whole, open(whole, "wb") as file:
         for pair in itertools.combinations(sides, 2):
             file.write(row_digests(*pair).tobytes())
 
 
 def copy_rows(files: Iterable[Path], path: Path):
     """Copy the digests of several files into one."""
-    with whole_file(path) as whole, open(whole, "wb") as copy:
+    with atomic_write(path) as whole, open(whole, "wb") as copy:
         for file in files:
             with open(file, "rb") as original:
                 shutil.copyfileobj(original, copy)

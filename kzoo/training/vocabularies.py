@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kzoo.errors import JOINERS, UserError
-from kzoo.files import whole_file
+from kzoo.files import atomic_write
 from kzoo.text import (
     CharacterTokenizer,
     MosesSubwordTokenizer,
@@ -76,7 +76,7 @@ def learned_subwords(
     if learn:
         texts = zip(tokenizers, sides.values(), strict=True)
         prepared = [tokenizer.normalize(s) for tokenizer, (_, sentences) in texts for s in sentences]
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             file.write_bytes(train_subwords(prepared, size))
     for tokenizer in tokenizers:
         tokenizer.set_proto(path.read_bytes())
@@ -113,7 +113,7 @@ def learned_characters(folder: Path, sentences: list[str], which: str) -> Charac
         characters = learn_characters(sentences)
         if which == "common":
             characters = list(dict.fromkeys([*characters, *common_chinese_characters()]))
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             file.write_text(json.dumps("".join(characters), ensure_ascii=False), "utf-8")
     return CharacterTokenizer(json.loads(path.read_text("utf-8")), config_file="source_tokenizer.json")
 
@@ -129,7 +129,7 @@ def _tokenizer(
     path = folder / f"truecaser.{language}.json"
     if learn or not path.exists():
         forms = learn_forms(moses_tokens(sentence, language) for sentence in sentences)
-        with whole_file(path) as whole:
+        with atomic_write(path) as whole:
             whole.write_text(json.dumps(forms, ensure_ascii=False), "utf-8")
     forms = json.loads(path.read_text("utf-8"))
     return TruecasedSubwordTokenizer(language=language, forms=forms, config_file=file)

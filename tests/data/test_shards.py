@@ -17,7 +17,7 @@ from unpadded import unpadded
 from kzoo.data import Batches, ShardedBatches, Shards
 from kzoo.data.shards import FORMAT, Encoding, Index, write_shards
 from kzoo.errors import UserError
-from kzoo.files import sha256, whole_folder
+from kzoo.files import atomic_folder, sha256
 from kzoo.text.texts import character_tokens
 from kzoo.text.vocabulary import UnknownCharacters
 from kzoo.training.preparation import silent
@@ -293,7 +293,7 @@ def test_shards_for_another_recipe_are_named(shards):
 def test_a_full_disk_is_one_line(text, tmp_path):
     """A device that is always full stands where the first shard is to be written."""
     full = pytest.raises(UserError, match="No space left")
-    with full, whole_folder(tmp_path / "shards") as folder:
+    with full, atomic_folder(tmp_path / "shards") as folder:
         (folder / "00000-of-00001.array_record").symlink_to("/dev/full")
         encoding = Encoding(numbered, numbered, "<u2", 1, 1)
         write_shards(folder, text * 50, encoding, 1, silent, len(text) * 50)

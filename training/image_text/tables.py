@@ -35,7 +35,7 @@ from kzoo.evaluation import evaluate, find_meteor
 from kzoo.evaluation.ambiguous_words import score_scenes
 from kzoo.evaluation.scores import METEOR_LEFT_OUT, markdown_table
 from kzoo.evaluation.text_to_score import splits_to_score
-from kzoo.files import whole_file, write_json
+from kzoo.files import atomic_write, write_json
 from kzoo.images import image_rows, shown_images
 from kzoo.presets.image_text import PICTURE
 from kzoo.training import Recipe
@@ -192,7 +192,7 @@ def placeholder_features(recipe: Recipe, draw: Callable, folder: Path, name: str
         lines = [str(line) for line in range(len(corpus.sentences(split, recipe.source)))]
         rows = partial(one_by_one, draw, seed)
         write_features(folder / f"{split}.npy", rows, lines, Extractor(name, "none", "none"))
-        with whole_file(folder / f"{split}.txt") as file:
+        with atomic_write(folder / f"{split}.txt") as file:
             file.write_text("\n".join(lines) + "\n")
     return folder
 
