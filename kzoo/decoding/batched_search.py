@@ -24,7 +24,7 @@ MANY = 16384
 ONE_CALL = threading.Lock()
 
 
-def alone() -> contextlib.AbstractContextManager:
+def call_lock() -> contextlib.AbstractContextManager:
     """Return a lock on JAX, where Keras donates the weights' buffers during a call; elsewhere, no lock."""
     return ONE_CALL if keras.backend.backend() == "jax" else contextlib.nullcontext()
 
@@ -81,7 +81,7 @@ class BatchedSearch:
                 inputs["prefix"] = padded([prefixes[number] for number in filled], limit)
             staged = sentences[length] >= MANY
             search = self._compiled(source.shape, settings.changed(max_length=limit), staged, bool(prefixes))
-            with alone():
+            with call_lock():
                 best = search.predict_on_batch(inputs)
             for row, number in enumerate(numbers):
                 found[number] = best["tokens"][row], best["scores"][row]

@@ -132,7 +132,7 @@ class CTranslate2Translator(TextTranslator):
         found, groups = [None] * len(tokens), {}
         for number, sentence in enumerate(tokens):
             if sentence:
-                limit = output_limit(search, self.together(len(sentence)), self.max_length)
+                limit = output_limit(search, self.length_of_batch(len(sentence)), self.max_length)
                 groups.setdefault(limit, []).append(number)
         for limit, numbers in groups.items():
             for first in range(0, len(numbers), BLOCK):
@@ -150,7 +150,7 @@ class CTranslate2Translator(TextTranslator):
                     progress(len(block))
         return as_hypotheses(found, n, self.target_tokenizer)
 
-    def together(self, count: int) -> int:
+    def length_of_batch(self, count: int) -> int:
         """Return the padded length of the longest sentences in a batch with one of `count` tokens."""
         return padded_length(max(count, USUAL_LENGTH - 1), self.max_length)
 

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from kzoo.decoding.batched_search import alone, padded
+from kzoo.decoding.batched_search import call_lock, padded
 from kzoo.errors import UserError
 from kzoo.layers import LinearChainCRF
 from kzoo.layers.dense import Dense
@@ -172,7 +172,7 @@ class CharacterTagger(keras.Model):
             chosen = order[first : first + batch_size]
             # Pad the last batch with empty rows: another shape would have to be compiled.
             rows = [texts[i] for i in chosen] + [""] * (batch_size - len(chosen))
-            with alone():
+            with call_lock():
                 tags = self.predict_on_batch(_padded(self.tokenizer(rows)))["tags"]
             for i, row in zip(chosen, tags, strict=False):
                 names = [self.tag_names[number] for number in row[: len(texts[i])]]

@@ -10,7 +10,7 @@ from keras import ops
 from keras_hub.tokenizers import Tokenizer
 
 from kzoo.decoding import SearchSettings
-from kzoo.decoding.batched_search import BatchedSearch, alone, padded
+from kzoo.decoding.batched_search import BatchedSearch, call_lock, padded
 from kzoo.decoding.search_settings import padded_length
 from kzoo.decoding.text_translator import TextTranslator
 from kzoo.errors import UserError
@@ -284,7 +284,7 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
                 large for float16; another dtype; settings that `from_preset` would refuse, such as a language
                 "zh/TW".
         """
-        with alone():
+        with call_lock():
             write_preset(folder, self, *self._tokenizers_and_settings(), dtype)
 
     @classmethod
@@ -354,7 +354,7 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
             model = BackboneMethod(self.backbone, method, few_calls)
 
             def call(inputs):
-                with alone():
+                with call_lock():
                     return model.predict_on_batch(inputs)
 
             # Keep only the function: Keras would track the model itself as a layer of this one.
@@ -363,13 +363,13 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
 
     def bake(self):
         """Encode the glyphs of all source characters once, if the model reads glyphs."""
-        with alone():
+        with call_lock():
             for layer in self._glyph_embeddings():
                 layer.bake()
 
     @property
     def glyphs(self) -> np.ndarray | None:
-        with alone():
+        with call_lock():
             drawn = [ops.convert_to_numpy(layer.glyphs) for layer in self._glyph_embeddings()]
         return drawn[0] if drawn else None
 

@@ -64,7 +64,7 @@ def create_app(
             Middleware(Counted, served.metrics),
             Middleware(RefuseOtherPages, hosts, origins),
             *([Middleware(CORSMiddleware, **shared)] if origins else ()),
-            Middleware(BoundedBody, served.limits, most_elements(served), served.beside),
+            Middleware(BoundedBody, served.limits, most_elements(served), served.in_thread),
         ],
         exception_handlers=dict.fromkeys((UserError, Busy, HTTPException, Exception), _refusal),
         lifespan=lifespan,

@@ -9,7 +9,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from kzoo.serve.metrics import Metrics
 
@@ -48,8 +47,15 @@ class Waiting:
     arrived: float
 
 
-class Call(partial):
+@dataclass(frozen=True, eq=False, slots=True)
+class Call:
     """The key of a row that is another call of the model, not a search. It is a batch of its own."""
+
+    function: Callable
+    arguments: tuple
+
+    def __call__(self):
+        return self.function(*self.arguments)
 
 
 class Batcher:
@@ -122,7 +128,7 @@ class Batcher:
         return sum(not isinstance(one.key, Call) for one in self._queue) + self._preparing
 
     @contextlib.contextmanager
-    def room(self, count: int) -> Iterator[None]:
+    def reserved(self, count: int) -> Iterator[None]:
         """Count rows as waiting while the block prepares them.
 
         Raises:
@@ -152,8 +158,8 @@ class Batcher:
         Raises:
             Busy: there is no room for them, or the server is stopping.
         """
-        with self.room(rows):
-            return (await self._results([(Call(function, *args), None, slow)]))[0]
+        with self.reserved(rows):
+            return (await self._results([(Call(function, args), None, slow)]))[0]
 
     def _check_room(self, count: int):
         if self._stopping:

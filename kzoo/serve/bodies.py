@@ -30,11 +30,11 @@ class BoundedBody:
         limits: of bodies.
         elements: int. Maximum elements of a body's JSON. As Python objects, they would take up to thirty
             times the body's size.
-        beside: coroutine function like `Served.beside`, for slow work.
+        in_thread: coroutine function like `Served.in_thread`, for slow work.
     """
 
-    def __init__(self, app, limits: Limits, elements: int, beside: Callable):
-        self.app, self.limits, self.elements, self._beside = app, limits, elements, beside
+    def __init__(self, app, limits: Limits, elements: int, in_thread: Callable):
+        self.app, self.limits, self.elements, self._in_thread = app, limits, elements, in_thread
         self._held = 0  # bytes of all bodies
 
     async def __call__(self, scope, receive, send):
@@ -131,11 +131,11 @@ class BoundedBody:
             if encoding not in ("identity", "gzip"):
                 raise HTTPException(415, f"Content-Encoding {encoding}: only gzip is unpacked")
             if encoding == "gzip":
-                body = await self._beside(unzipped, body, self.limits.body + 1, size=self.limits.body)
+                body = await self._in_thread(unzipped, body, self.limits.body + 1, size=self.limits.body)
                 self._check_size(len(body))
                 take(len(body))
             if len(body) > self.elements:
-                await self._beside(self._check_elements, body, size=len(body))
+                await self._in_thread(self._check_elements, body, size=len(body))
             return body
         except asyncio.CancelledError:  # the server stops
             raise HTTPException(503, STOPPING) from None

@@ -95,7 +95,7 @@ def page_routes(served: Served) -> list[Route]:
 
     async def translate_route(request: Request) -> Response:
         body = await request.body()
-        asked = await served.beside(decoded, PAGE, body, "the body", size=len(body))
+        asked = await served.in_thread(decoded, PAGE, body, "the body", size=len(body))
         answer = await translated(served, asked)
         if glyphs is not None:
             answer["characters"] = seen_characters(served.translator, glyphs, asked.text)

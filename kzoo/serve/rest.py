@@ -218,7 +218,7 @@ def model_routes(served: Served) -> list[Route]:
 
     async def predict(request: Request) -> Response:
         body = await request.body()
-        asked = await served.beside(reader.read, body, size=len(body))
+        asked = await served.in_thread(reader.read, body, size=len(body))
         found = await (embed if asked.signature == "embed" else translate)(served, asked)
         return Response(answer(asked, *found), media_type="application/json")
 
@@ -279,7 +279,7 @@ async def embed(served: Served, asked: PredictRequest) -> tuple[dict[str, list],
     texts, languages = asked.columns["text"], asked.columns["language"]
     prepared = await served.prepared(texts, languages, languages)  # checks them, too
     vectors = []
-    with served.batcher.room(len(texts)):
+    with served.batcher.reserved(len(texts)):
         for start in range(0, len(texts), EMBEDDED):
             some = slice(start, start + EMBEDDED)
             vectors += await served.batcher.run(

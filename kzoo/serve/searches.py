@@ -116,7 +116,7 @@ class EngineSearch:
         self.translator, self._settings, self._max_batch = translator, settings, max_batch
         self._start_keras = start_keras
         self.threads = max(translator.threads, 2)  # so that Keras loads in a thread of its own
-        self.max_length, self.length = translator.max_length, translator.together
+        self.max_length, self.length = translator.max_length, translator.length_of_batch
 
     def sizes(self, key: tuple) -> Sequence[int]:
         """Return the sizes of batches."""

@@ -141,8 +141,8 @@ class Served:
             return self.translator.prepared(split, self.settings, images=decoded, prefixes=prefixes)
 
         size = sum(map(len, [*texts, *(prefixes or [])])) if images is None else sys.maxsize
-        with self.batcher.room(len(texts)):
-            return await self.beside(prepare, size=size)
+        with self.batcher.reserved(len(texts)):
+            return await self.in_thread(prepare, size=size)
 
     async def search(self, prepared: Prepared, n: int) -> list[list[Hypothesis]]:
         """Return the `n` best translations of each sentence of a request's texts, best first.
@@ -185,7 +185,7 @@ class Served:
                 doubtful[text] = True
         return doubtful
 
-    async def beside(self, function: Callable, *args, size: int):
+    async def in_thread(self, function: Callable, *args, size: int):
         """Return `function(*args)`, which reads or checks what a client sent.
 
         Large inputs are read in a thread, one call at a time, so that they do not delay small ones.
