@@ -45,6 +45,12 @@ def train(
         str | None, typer.Option("--from", help="Source language, if the files' endings do not name it.")
     ] = None,
     target: Annotated[str | None, typer.Option("--to", help="Target language, likewise.")] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            min=0.5, help="Minutes in which the run ends; by default it ends when it stops improving."
+        ),
+    ] = None,
     show: Annotated[
         bool, typer.Option("--show", help="Print what is chosen for your text, and train nothing.")
     ] = False,
@@ -64,6 +70,8 @@ def train(
     from kzoo.training.recipe import completed
 
     given, folder, where = _given(what, source, target)
+    if minutes:
+        given["minutes"] = minutes
     folder = output or folder
     chosen = _as_recorded(choose(given), folder)
     recipe = completed(given, chosen, where)

@@ -43,6 +43,7 @@ class Checkpoints(keras.callbacks.Callback):
 
     Attributes:
         epoch, batch, step: int. Finished epochs, batches of the next epoch, and batches in total.
+        before_fall: str. Name of the checkpoint before the learning rate fell; "" for none.
         may_stop: bool. Whether training can resume from the current batch.
         seconds: float. Time of the current epoch's training steps, summed over restarts, without checkpoints
             and scoring.
@@ -65,7 +66,7 @@ class Checkpoints(keras.callbacks.Callback):
         self.minutes, self.data, self.strategy = minutes, data, strategy or Strategy()
         self.epoch = self.batch = self.step = 0
         self.history: list[dict] = []
-        self.may_stop = True
+        self.may_stop, self.before_fall = True, ""
         self.seconds, self._began = 0.0, 0.0
         self._last, self._running = "", None
         # For each step since the last check: (step, epoch, batch), and the epoch's mean loss so far.
@@ -111,6 +112,7 @@ class Checkpoints(keras.callbacks.Callback):
         self.assign_seeds(state["seeds"])
         self._last, self.history = folder.name, state["history"]
         self.epoch, self.batch, self.step = state["epoch"], state["batch"], state["step"]
+        self.before_fall, self.seconds = state.get("before_fall", ""), 0.0
         if self.batch:
             self.seconds, self._running = state["seconds"], state["running"]
 
@@ -147,7 +149,7 @@ class Checkpoints(keras.callbacks.Callback):
         Raises:
             UserError: the loss or a weight is not finite; or writing fails, for example on a full disk.
         """
-        name = f"epoch_{self.epoch:04d}" + (f"_batch_{self.batch:06d}" if self.batch else "")
+        name = self._name()
         if name == self._last:
             return
         start = time.perf_counter()
@@ -160,8 +162,32 @@ class Checkpoints(keras.callbacks.Callback):
         if not self.strategy.is_chief:
             return
         saved = self._saved()
-        for folder in set(saved) - {*self.best(), *saved[-self.keep_last :]}:
+        for folder in set(saved) - {*self.best(), *saved[-self.keep_last :], self.folder / self.before_fall}:
             remove_folder(folder)
+
+    def keep_before_fall(self):
+        """Save a checkpoint to which `rewind` goes back."""
+        self.before_fall = self._name()
+        self.save()
+
+    def rewind(self):
+        """Load the checkpoint of `keep_before_fall`, and remove later ones.
+
+        Raises:
+            UserError: it is missing or damaged.
+        """
+        kept = self.folder / self.before_fall
+        if reason := damage(kept):
+            raise UserError(f"checkpoint {kept} is damaged ({reason}): start again in another folder")
+        later = [folder for folder in self._saved() if folder.name > kept.name]
+        self._load(kept)
+        self.strategy.barrier()  # until all workers have read it
+        if self.strategy.is_chief:
+            for folder in later:
+                remove_folder(folder)
+
+    def _name(self) -> str:
+        return f"epoch_{self.epoch:04d}" + (f"_batch_{self.batch:06d}" if self.batch else "")
 
     def _write(self, name: str, state: str):
         with self.strategy.write_path(self.folder / name) as path, atomic_folder(path) as folder:
@@ -195,6 +221,8 @@ class Checkpoints(keras.callbacks.Callback):
 
     def _state(self) -> dict:
         state = {"epoch": self.epoch, "batch": self.batch, "step": self.step}
+        if self.before_fall:
+            state["before_fall"] = self.before_fall
         if self.batch:
             running = [ops.convert_to_numpy(value).tolist() for value in self.model.metrics_variables]
             state |= {"seconds": self.seconds, "running": running}
@@ -207,14 +235,18 @@ class Checkpoints(keras.callbacks.Callback):
 
     def best(self) -> list[Path]:
         """Return the folders of the best checkpoints that exist, best first; equal ones, latest first."""
-        rows = sorted(self.history, key=lambda row: (*self.quality(row), row["epoch"]), reverse=True)
+        scored = [row for row in self.history if self.monitor in row]
+        rows = sorted(scored, key=lambda row: (*self.quality(row), row["epoch"]), reverse=True)
         folders = (self.folder / f"epoch_{row['epoch']:04d}" for row in rows)
         # Only as many as are kept: on a shared disk, looking for thousands takes seconds.
         return list(itertools.islice(filter(Path.is_dir, folders), self.keep_best))
 
     def quality(self, row: dict) -> tuple[float, float]:
-        """Return an epoch's score, then its chrF2: without four correct tokens in a row, BLEU is 0."""
-        return row[self.monitor], row.get("val_chrf2", 0.0)
+        """Return an epoch's score, then its chrF2: without four correct tokens in a row, BLEU is 0.
+
+        Of an epoch that was not scored, they are less than any.
+        """
+        return row.get(self.monitor, -1.0), row.get("val_chrf2", 0.0)
 
     def load_average_of_best(self):
         """Set the model's weights to the mean of the best checkpoints' weights.

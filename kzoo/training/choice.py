@@ -14,6 +14,7 @@ from kzoo.data.text_files import unpacked_name
 from kzoo.errors import UserError
 from kzoo.presets.builders import BUILDERS
 
+MANY_EPOCHS = 1_000
 SAMPLE = 200_000  # sentences of each language in which words and characters are counted
 
 
@@ -121,8 +122,12 @@ def choose(values: Mapping[str, Any]) -> dict[str, Choice]:
     if "sentences" not in values:
         chosen["tokens"] = Choice(size.tokens, f"per batch, {amount}")
     chosen["num_shapes"] = Choice(3, "few shapes to compile")
-    chosen["epochs"] = Choice(size.epochs, "at most")
-    chosen["patience"] = Choice(size.patience, "epochs without a better score end the run")
+    if values.get("minutes"):
+        chosen["epochs"] = Choice(MANY_EPOCHS, "at most: the minutes end the run")
+    else:
+        chosen["epochs"] = Choice(size.epochs, "at most")
+    chosen["patience"] = Choice(size.patience, "epochs without a better score begin the cooldown")
+    chosen["cooldown"] = Choice(0.2, "of the run, at its end: the learning rate falls to zero")
     chosen["average"] = Choice(5, "best epochs, whose weights are averaged")
     return {key: choice for key, choice in chosen.items() if key not in values}
 

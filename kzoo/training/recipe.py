@@ -251,6 +251,17 @@ class Recipe:
     )
     epochs: Positive = key(40, "maximum number of epochs; a resumed run may raise it.", may_differ=True)
     steps: Whole = key(0, "maximum number of weight updates; 0: no limit.")
+    minutes: Amount = key(
+        0.0,
+        """minutes in which the run ends, its preset written; it needs a `cooldown`; 0: any. A resumed run may
+        raise them, and then continues from before the cooldown.""",
+        may_differ=True,
+    )
+    cooldown: Below1 = key(
+        0.0,
+        """part of the run, at its end, in which the learning rate falls to zero; 0: it does not. Validation
+        then takes at most a tenth of the time, and when patience runs out, the rate falls before the end.""",
+    )
     patience: Whole = key(
         0, "stop training after this many epochs without a better validation BLEU; 0: never."
     )
@@ -534,6 +545,8 @@ def _check_together(recipe: Recipe, where: str):
         raise UserError(
             f"{where}: model cannot set {', '.join(sorted(taken))}: precision sets the dtype, preset the name"
         )
+    if recipe.minutes and not recipe.cooldown:
+        raise UserError(f"{where}: minutes need a cooldown, such as cooldown = 0.2")
     if recipe.length_penalty is not None and recipe.gnmt is not None:
         raise UserError(f"{where}: length_penalty and gnmt exclude each other: keep one of them")
     if recipe.shards and recipe.images:

@@ -86,7 +86,7 @@ class RunReport(keras.callbacks.Callback):
         self.counted, self.checkpoints = batches, checkpoints
         self.batches, self.counts = batches.batches, batches.counts
         self.epochs, self.compiled = [], {}
-        self._began, self._training, self._first_step, self._steps = began, None, None, 0
+        self.began, self._training, self._first_step, self._steps = began, None, None, 0
         self._earlier = 0.0  # seconds before a restart, when batches were not counted
         self._peak = 0
 
@@ -118,7 +118,7 @@ class RunReport(keras.callbacks.Callback):
         if not self.epochs or not self.counts["batches"]:
             return []
         counts, now = self.counts, time.perf_counter()
-        whole, before = now - self._began, self._training - self._began
+        whole, before = now - self.began, self._training - self.began
         # Batches are prefetched, so a short run does not train on all that were counted.
         trained = self._steps / counts["batches"]
         training = sum(epoch["seconds"] for epoch in self.epochs) - self._earlier

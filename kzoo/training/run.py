@@ -20,6 +20,7 @@ from kzoo.hub.preset import write_low_scores
 from kzoo.text.vocabulary import unknown_line
 from kzoo.training.checkpoints import Checkpoints, updates
 from kzoo.training.compiling import compile_step, tune_process
+from kzoo.training.cooldown import Cooldown, Occasionally
 from kzoo.training.corpus import record_held_out
 from kzoo.training.language_model import train_language_model
 from kzoo.training.recipe import Recipe, check_recipe
@@ -118,6 +119,8 @@ def _check_possible(recipe: Recipe, strategy: Strategy):
             "under tf.distribute, Keras neither accumulates gradients nor scales float16 losses: "
             "raise tokens, use mixed_bfloat16, or use data_parallel on JAX"
         )
+    if recipe.minutes and strategy.workers > 1:
+        raise UserError("several processes have several clocks: remove minutes, or train with one process")
 
 
 def _check_same_run(recipe: Recipe, folder: Path, strategy: Strategy):
@@ -145,14 +148,23 @@ def _train_prepared(
         checkpoints.assign_seeds(seeds)  # as in a resumed run, which does not train the decoder again
     if recipe.consistency:
         batches, counted = TwiceEachRow(batches), TwiceEachRow(counted)
-    history = History(folder / HISTORY, checkpoints, recipe.patience)
+    cooldown, scorer = None, run.scorer
+    if recipe.cooldown:
+        planned, per_epoch = planned_steps(recipe, len(batches)) * recipe.accumulate, len(batches)
+        ends = recipe.minutes, recipe.patience, report.began
+        cooldown = Cooldown(checkpoints, recipe.cooldown, planned, per_epoch, *ends)
+        cooldown.resume()
+        scorer = Occasionally(scorer)
+    history = History(folder / HISTORY, checkpoints, 0 if cooldown else recipe.patience)
     epoch, batch, count = checkpoints.epoch, checkpoints.batch, len(batches)
     if epoch == recipe.epochs:
         return
     done, prints = bool(recipe.steps) and updates(translator) >= recipe.steps, verbose and strategy.is_chief
-    if history.out_of_patience or (done and not batch):
+    cooled = cooldown is not None and cooldown.progress >= 1 and not batch
+    if cooled or history.out_of_patience or (done and not batch):
         if prints:
-            print(f"{'steps' if done else 'patience'} ended this run after {epoch} epochs")
+            what = "its cooldown" if cooled else "steps" if done else "patience"
+            print(f"{what} ended this run after {epoch} epochs")
         return
     steps = planned_steps(recipe, count)
     report.compiled = compile_step(translator, batches, steps, checkpoints.step > 0, folder)
@@ -166,8 +178,9 @@ def _train_prepared(
         report,
         # Before scoring: a model with NaN weights cannot translate.
         keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: checkpoints.check_finite()),
-        *preemption.scoring(run.scorer),
+        *preemption.scoring(scorer),
         *strategy.same_logs(),
+        *([cooldown] if cooldown else ()),
         checkpoints,
         history,
         *(curves(folder / "tensorboard") if strategy.is_chief else ()),

@@ -29,6 +29,7 @@ from kzoo.models import (
 from kzoo.presets import build, load
 from kzoo.presets.builders import BUILDERS
 from kzoo.text.vocabulary import UnknownCharacters, unknown_characters
+from kzoo.training.cooldown import CoolingAdam, CoolingSGD
 from kzoo.training.corpus import recipe_corpus, recipe_directions, recipe_weights, text_languages
 from kzoo.training.early_checks import starting_preset
 from kzoo.training.recipe import Recipe, check_model, shard_settings
@@ -361,13 +362,14 @@ def make_optimizer(recipe: Recipe, width: int) -> keras.optimizers.Optimizer:
         "global_clipnorm": recipe.clip_norm or None,
         "gradient_accumulation_steps": recipe.accumulate if recipe.accumulate > 1 else None,
     }
+    adam, sgd = (CoolingAdam, CoolingSGD) if recipe.cooldown else (Adam, SGD)
     if recipe.optimizer == "noam":  # Vaswani et al. 2017, Section 5.3
         rate = NoamSchedule(width, recipe.warmup_steps, recipe.rate_factor, recipe.accumulate)
-        return Adam(rate, beta_1=0.9, beta_2=recipe.beta_2, epsilon=1e-9, **shared)
+        return adam(rate, beta_1=0.9, beta_2=recipe.beta_2, epsilon=1e-9, **shared)
     if recipe.optimizer == "adam":
         # PyTorch's ε, which Keras adds at another place (`Adam`); Keras's default is 1e-7.
-        return Adam(recipe.rate, epsilon=1e-8, **shared)
-    return SGD(recipe.rate, **shared)
+        return adam(recipe.rate, epsilon=1e-8, **shared)
+    return sgd(recipe.rate, **shared)
 
 
 def copy_start(recipe: Recipe, folder: Path):

@@ -15,7 +15,7 @@ from message_of import message_of
 from PIL import Image
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
-from kzoo.decoding import SearchSettings
+from kzoo.decoding import SearchSettings, text_translator
 from kzoo.export import graph_search
 from kzoo.images import read_picture
 from kzoo.models import TransformerBackbone, Translator
@@ -119,10 +119,10 @@ def one_row_count(monkeypatch):
 def only_tokenized(monkeypatch):
     """Exports do nothing else of what translators do with a text."""
 
-    def read(self, sentences, direction, *_):
-        return [Reading(tokens) for tokens in self.tokenizers_of(*direction)[0](sentences)]
+    def read(tokenize, sentences, *_):
+        return [Reading(tokens) for tokens in tokenize(sentences)]
 
-    monkeypatch.setattr(Translator, "read", read)
+    monkeypatch.setattr(text_translator, "read", read)
 
 
 @pytest.fixture(scope="module", autouse=True)

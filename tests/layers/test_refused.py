@@ -52,7 +52,7 @@ X = np.ones((2, 5, 8), "float32")
         ),
         (lambda: MultiHeadAttention(2, 4)(X, X[..., :6]), ValueError, "width 8"),
         # Keras has the key there; it must not be taken for a mask.
-        (lambda: MultiHeadAttention(2, 4)(X, X, X), TypeError, "positional"),
+        (lambda: MultiHeadAttention(2, 4)(X, X, X, X), TypeError, "positional"),
         (lambda: MultiHeadAttention(2, 4)(X, X, use_causal_mask=True), ValueError, "causal"),
         (lambda: MultiHeadAttention(2, 4)(X, attention_mask=X, use_causal_mask=True), ValueError, "causal"),
         (lambda: PictureEncoder(channels=(4, 8))(np.zeros((1, 12, 10, 3), "uint8")), ValueError, "12×10"),

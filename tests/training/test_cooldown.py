@@ -1,0 +1,116 @@
+"""The learning rate's fall at the end of a run, by steps, minutes and patience."""
+
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+from message_of import message_of
+from test_survival import BATCHES, RECIPE, Score, checkpoints, results, signalled, train
+
+from kzoo.models import SGD, Adam
+from kzoo.training.cooldown import Cooldown, CoolingAdam, CoolingSGD, Occasionally, rate_factor
+from kzoo.training.recipe import check_recipe
+
+COOLED = replace(RECIPE, optimizer="adam", rate=1e-2, warmup_steps=4000, cooldown=0.5)
+
+
+@pytest.mark.parametrize(("cooling", "kind"), [(CoolingAdam, Adam), (CoolingSGD, SGD)])
+def test_the_factor_is_one_of_the_rate(cooling, kind, random):
+    x, y = random.normal(size=(8, 4)), random.normal(size=(8, 1))
+
+    def trained(optimizer, factor=None):
+        keras.utils.set_random_seed(3)
+        model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+        model.compile(optimizer, "mse")
+        if factor:
+            rate_factor(model).assign(factor)
+        for _ in range(3):
+            model.train_on_batch(x, y)
+        return model.get_weights()
+
+    for found, expected in zip(trained(cooling(0.1), 0.25), trained(kind(0.025)), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def cooldown(step=0, batches=100, minutes=0.0, patience=0, seconds=0.0, history=()):
+    state = SimpleNamespace(
+        step=step, seconds=0.0, history=list(history), quality=lambda row: row["val_bleu"]
+    )
+    made = Cooldown(state, 0.25, batches, 10, minutes, patience, time.perf_counter() - seconds)
+    made._take_time()
+    return made
+
+
+@pytest.mark.parametrize(("step", "factor"), [(0, 1), (75, 1), (80, 0.8), (90, 0.4), (100, 0), (120, 0)])
+def test_the_rate_falls_in_the_last_quarter_of_the_steps(step, factor):
+    assert cooldown(step).factor == pytest.approx(factor)
+
+
+def test_the_rate_falls_in_the_last_quarter_of_the_minutes():
+    """Of ten minutes, in which training may take all but 15 s and five validations of 9 s: 540 s."""
+    row = {"epoch": 1, "minutes": 4.0, "val_seconds": 9.0, "val_bleu": 1.0}
+    for seconds, factor in ((165, 1), (165 + 54, 0.6), (300, 0)):  # after a restart at 240 s
+        made = cooldown(minutes=10.0, batches=10**6, seconds=seconds, history=[row])
+        assert made.factor == pytest.approx(factor, abs=0.01)
+
+
+def test_the_rate_falls_when_patience_runs_out():
+    """The second epoch is the best, so it runs out after the fifth; it falls until batch 67."""
+    history = [
+        {"epoch": n + 1, "val_bleu": score, "minutes": 0.1} for n, score in enumerate((1, 2, 2, 1, 0, 0))
+    ]
+    falling = [cooldown(step, 1000, patience=3, history=history).factor for step in (50, 60, 67)]
+    assert falling == pytest.approx([1, (1 - 60 / 67) / 0.25, 0], abs=0.02)
+    assert cooldown(50, 1000, patience=3, history=history[:4]).factor == 1
+
+
+def test_scoring_takes_a_tenth_of_the_time():
+    now = 0.0
+
+    class Scorer(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            nonlocal now
+            now += 2
+            scored.append(epoch)
+
+    scored, scores = [], Occasionally(Scorer(), lambda: now)
+    scores.set_params({"epochs": 30})
+    scores.set_model(SimpleNamespace(stop_training=False))
+    for epoch in range(30):
+        now += 5
+        scores.on_epoch_end(epoch, {})
+    assert scored == [*range(0, 30, 4), 29]
+
+
+def test_a_run_with_a_later_end_goes_on_from_before_the_fall(tmp_path):
+    """As if it had had its later end from the beginning."""
+    for folder, ends in (("once", [4]), ("extended", [2, 4])):
+        for epochs in ends:
+            train(replace(COOLED, epochs=epochs), tmp_path / folder)
+    assert results(tmp_path / "extended") == results(tmp_path / "once")
+    assert not any(name > "epoch_0004" for name in checkpoints(tmp_path / "extended"))
+
+
+def test_a_run_that_is_stopped_in_its_fall_goes_on(tmp_path):
+    train(COOLED, tmp_path / "whole")
+    with pytest.raises(SystemExit):
+        train(COOLED, tmp_path / "stopped", scorer=signalled(2 * BATCHES + 6, 15))
+    train(COOLED, tmp_path / "stopped")
+    assert results(tmp_path / "stopped") == results(tmp_path / "whole")
+
+
+def test_a_run_ends_with_its_minutes(tmp_path, monkeypatch):
+    class Slow(Score):
+        def on_train_batch_end(self, batch, logs=None):
+            time.sleep(0.05)
+
+    recipe = replace(COOLED, epochs=1000, minutes=0.1)
+    train(recipe, tmp_path, scorer=Slow())
+    assert len(results(tmp_path)[0]) < 100
+
+
+def test_minutes_need_a_cooldown():
+    assert "cooldown" in message_of(check_recipe, replace(RECIPE, corpus="scenes", minutes=3.0))
