@@ -86,6 +86,19 @@ def hardly_compiled(request):
 
 
 @pytest.fixture
+def untraced():
+    """TensorFlow runs no graphs: for a few calls, to trace one takes longer than it saves."""
+    if sys.modules["keras"].backend.backend() != "tensorflow":
+        yield
+        return
+    import tensorflow as tf
+
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+@pytest.fixture
 def random():
     """A seeded NumPy generator."""
     import numpy as np

@@ -81,6 +81,9 @@ for name in ("keras", "keras_hub", "kzoo"):
 sys.modules["tensorflow_text.python.keras"] = types.ModuleType("keras")
 import tensorflow as tf, tensorflow_text
 
+# Optimizing a graph takes longer than it runs here.
+tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+
 def text(value):
     if isinstance(value, list):
         return [text(item) for item in value]

@@ -43,6 +43,7 @@ def model(request):
     return make(bridge=request.param)
 
 
+@pytest.mark.usefixtures("untraced")
 def test_step_by_step_equals_at_once(model):
     inputs = batch()
     at_once = model.predict_on_batch(inputs)
@@ -80,6 +81,7 @@ def test_greedy_search_is_the_whole_model_called_anew(model):
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.usefixtures("untraced")
 def test_a_batch_s_padding_changes_nothing(model):
     inputs = batch()
     padded = {**inputs, "source": np.pad(inputs["source"], ((0, 0), (0, 3)))}
@@ -88,6 +90,7 @@ def test_a_batch_s_padding_changes_nothing(model):
     )
 
 
+@pytest.mark.usefixtures("untraced")
 def test_sources_and_languages_matter(model):
     inputs = batch(2, 2)
     turned = {**inputs, "source": inputs["source"][[1, 2, 0]]}
@@ -97,6 +100,7 @@ def test_sources_and_languages_matter(model):
         assert np.abs(difference[..., : SIZES[2]]).max() > 1e-3
 
 
+@pytest.mark.usefixtures("untraced")
 def test_absent_words_are_never_predicted(model):
     for target, size in enumerate(SIZES):
         logits = model.predict_on_batch(batch(target=target))
@@ -127,6 +131,7 @@ def test_absent_words_have_no_part_in_the_loss(dtype):
         assert not np.array_equal(new[..., : SIZES[0]], old[..., : SIZES[0]])
 
 
+@pytest.mark.usefixtures("untraced")
 def test_a_transformer_reads_as_many_words_as_the_model():
     model = make(encoder="transformer", max_length=300)
     inputs = batch()
@@ -167,6 +172,7 @@ def test_decoders_begin_with_the_mean_of_what_they_attend_to(bridge):
         np.testing.assert_allclose(ops.convert_to_numpy(c), expected, atol=1e-5)
 
 
+@pytest.mark.usefixtures("untraced")
 @pytest.mark.parametrize("encoder", ["gru", "cnn", "transformer"])
 def test_other_encoders(encoder):
     """Both languages give finite logits that padding does not change."""
@@ -223,6 +229,7 @@ def test_the_penalty_is_a_loss_of_the_model(model):
         np.testing.assert_allclose(losses, [weight * expected], rtol=1e-5)
 
 
+@pytest.mark.usefixtures("untraced")
 def test_saved_and_loaded(model, tmp_path):
     inputs = batch()
     expected = model.predict_on_batch(inputs)

@@ -10,6 +10,8 @@ from kzoo.presets import attention_bridge_bilingual_tiny
 from kzoo.presets.pope import transformer
 from kzoo.text import SubwordTokenizer, train_subwords
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 ENGLISH = ["a dog runs", "the girl", "a man"] * 8
 GERMAN = ["ein Hund rennt", "das Mädchen", "ein Mann"] * 8
 SIZES = {

@@ -2,9 +2,12 @@
 
 import keras
 import numpy as np
+import pytest
 from keras import ops
 
 from kzoo.models import TransformerBackbone
+
+pytestmark = pytest.mark.usefixtures("untraced")
 
 SIZES = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16}
 
