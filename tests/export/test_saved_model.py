@@ -74,7 +74,8 @@ TRANSFORMER = {"num_layers": 1, "width": 32, "num_heads": 2, "feedforward_dim": 
 
 # What another program does: read requests for a model's signature, call it, print its answers.
 CLIENT = """
-import json, sys, types
+import gc, json, sys, types
+gc.disable()
 for name in ("keras", "keras_hub", "kzoo"):
     sys.modules[name] = None
 # tensorflow_text has Keras layers of its own, which a SavedModel does not need.

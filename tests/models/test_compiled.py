@@ -27,11 +27,11 @@ SMALL = {
 
 
 @pytest.fixture(autouse=True)
-def two_lengths():
-    """16 and the model's 40 tokens: a search of each is compiled on its own."""
+def one_length():
+    """The model's 40 tokens: a search of each length is compiled on its own."""
     with pytest.MonkeyPatch.context() as patch:  # the test undoes its own
         for module in (search_settings, graph_search):
-            patch.setattr(module, "LENGTHS", (16,))
+            patch.setattr(module, "LENGTHS", (40,))
         yield
 
 

@@ -83,7 +83,7 @@ def translator():
     text = ["ab", "ba"] * 16 + ["ba", "ab"] * 16
     words = tokenizer(["r" if is_red else "g" for is_red in red])
     batches = Batches(tokenizer(text), words, tokens=128, num_shapes=1, images=colours)
-    translator.fit(batches, epochs=40, shuffle=False, verbose=0)
+    translator.fit(batches, epochs=20, shuffle=False, verbose=0)
     return translator, text, colours, red
 
 

@@ -8,6 +8,7 @@ from message_of import message_of
 
 from kzoo.data import PairBatches, open_corpus
 from kzoo.data.language_pairs import language_pairs
+from kzoo.decoding import batched_search, search_settings
 from kzoo.errors import UserError
 from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator, SentenceCrossEntropy
 from kzoo.presets import load
@@ -45,7 +46,7 @@ def tokenizers(text):
 
 
 @pytest.fixture(scope="module")
-def trained(text, tokenizers):
+def learned(text, tokenizers):
     """A small translator after a little training in all directions: bad, but not random."""
     keras.utils.set_random_seed(1)
     backbone = AttentionBridgeBackbone(
@@ -71,24 +72,33 @@ def trained(text, tokenizers):
     return translator
 
 
-def test_another_pair_traces_nothing(trained):
+@pytest.fixture
+def trained(learned, monkeypatch):
+    """The same, with all searches in one shape: each shape is traced on its own."""
+    monkeypatch.setattr(search_settings, "LENGTHS", ())  # sentences are padded to the model's 60 tokens
+    monkeypatch.setattr(batched_search, "ROWS", (4,))
+    return learned
+
+
+def test_another_pair_traces_nothing(learned):
     """Of nine pairs in two shapes: one trace; on JAX, Keras builds the loss once, then traces each shape."""
-    assert trained.losses_by_epoch[-1] < trained.losses_by_epoch[0] - 5
+    assert learned.losses_by_epoch[-1] < learned.losses_by_epoch[0] - 5
     assert Traced.runs == (1 if keras.backend.backend() == "tensorflow" else 3)
 
 
-def test_translations_come_in_order_and_empty_stays_empty(trained):
-    together = trained.translate(SENTENCES, "en", "de", beam_size=2)
+def test_translations_come_in_order_and_empty_stays_empty(learned):
+    """In several shapes."""
+    together = learned.translate(SENTENCES, "en", "de", beam_size=2)
     assert together[1] == ""
     assert all(together[i] for i in (0, 2, 3))
     # A model trained so little may write one text for all, but with scores of its own.
     direction = {"source_language": "en", "target_language": "de", "beam_size": 2}
-    best = [found[0] for found in trained.n_best(SENTENCES, 1, **direction)]
-    alone = [trained.n_best([sentence], 1, **direction)[0][0] for sentence in SENTENCES]
+    best = [found[0] for found in learned.n_best(SENTENCES, 1, **direction)]
+    alone = [learned.n_best([sentence], 1, **direction)[0][0] for sentence in SENTENCES]
     assert [found.text for found in best] == [found.text for found in alone] == together
     np.testing.assert_allclose([found.score for found in best], [found.score for found in alone], atol=1e-4)
     assert np.diff(sorted(best[i].score for i in (0, 2, 3))).min() > 1e-3
-    assert trained.translate([], "en", "de") == []
+    assert learned.translate([], "en", "de") == []
 
 
 def test_the_length_penalty_favours_short_or_long_translations(trained):
