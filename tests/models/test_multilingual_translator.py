@@ -68,7 +68,7 @@ def learned(text, tokenizers):
         tokens=2048,
         num_shapes=2,
     )
-    translator.losses_by_epoch = translator.fit(batches, epochs=6, shuffle=False, verbose=0).history["loss"]
+    translator.losses_by_epoch = translator.fit(batches, epochs=3, shuffle=False, verbose=0).history["loss"]
     return translator
 
 
