@@ -1,9 +1,10 @@
-"""`kzoo train` and `kzoo prepare`; `kzoo demo`, from training to translation on built-in data in a minute."""
+"""`kzoo train`, `kzoo check` and `kzoo prepare`; `kzoo demo`, from training to translation in a minute."""
 
 import itertools
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -25,26 +26,31 @@ SENTENCES = (
 )
 
 
+What = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RECIPE|FILES [KEY=VALUE]...",
+        help="A recipe's file, or the name of one of the zoo's, such as pope_multi30k. Or your own text: "
+        "one file per language, such as train.en train.de, or one table. Then changes, such as epochs=3.",
+    ),
+]
+From = Annotated[
+    str | None, typer.Option("--from", help="Source language, if the files' endings do not name it.")
+]
+To = Annotated[str | None, typer.Option("--to", help="Target language, likewise.")]
+
+
 @app.command()
 def train(
-    what: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RECIPE|FILES [KEY=VALUE]...",
-            help="A recipe's file, or the name of one of the zoo's, such as pope_multi30k. Or your own text: "
-            "one file per language, such as train.en train.de, or one table. Then changes, such as epochs=3.",
-        ),
-    ],
+    what: What,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output", "-o", help="The run's folder; by default runs/RECIPE, or such as runs/en_de."
         ),
     ] = None,
-    source: Annotated[
-        str | None, typer.Option("--from", help="Source language, if the files' endings do not name it.")
-    ] = None,
-    target: Annotated[str | None, typer.Option("--to", help="Target language, likewise.")] = None,
+    source: From = None,
+    target: To = None,
     minutes: Annotated[
         float | None,
         typer.Option(
@@ -138,6 +144,19 @@ def _print_choice(chosen: dict):
     width = max(map(len, lines))
     for line, why in lines.items():
         print(f"    {line:{width}}  # {why}")
+
+
+@app.command()
+def check(what: What, source: From = None, target: To = None):
+    """Print which rows of your own text are odd, such as copies; train nothing."""
+    from kzoo.training.corpus import odd_rows_table
+    from kzoo.training.recipe import make_recipe
+
+    given, _, where = _given(what, source, target)
+    recipe = make_recipe({"preset": "", "corpus": "files"} | given, where)
+    if recipe.corpus != "files" or not recipe.train:
+        raise UserError(f"{where} has no text of your own: give one file per language, or one table")
+    print(odd_rows_table(replace(recipe, shards="")))
 
 
 @app.command()

@@ -1,5 +1,7 @@
 """Batches of a few fixed shapes: chooses the shapes, assigns sentence pairs and fills the arrays."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from kzoo.errors import UserError
@@ -122,11 +124,16 @@ def pair_lengths(source: list[list[int]], target: list[list[int]], name: str = "
     return np.array([max(len(s), len(t)) + 1 for s, t in zip(source, target, strict=True)])
 
 
-def check_longest(lengths: np.ndarray, limit: int, pair: str):
-    """Raise `UserError` if a pair is longer than the limit; the error names it by `pair` and its number."""
+def check_longest(lengths: np.ndarray, limit: int, pair: str, numbers: Sequence[int] | None = None):
+    """Raise `UserError` if a pair is longer than the limit.
+
+    The error names it by `pair` and its number, from 1: its place, or that in `numbers`, from 0.
+    """
     if lengths.max() > limit:
+        place = lengths.argmax()
+        number = 1 + (place if numbers is None else numbers[place])
         raise UserError(
-            f"{pair} {lengths.argmax() + 1} has {lengths.max()} subwords with its end symbol, "
+            f"{pair} {number} has {lengths.max()} subwords with its end symbol, "
             f"the limit is {limit}: raise max_length (in a recipe, model.max_length) or tokens; "
             'or, in a recipe, set too_long = "truncate" or "drop"'
         )

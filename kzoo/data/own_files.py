@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kzoo.data.cleaning import kept_rows
 from kzoo.data.corpora import Corpus
 from kzoo.data.downloaded_corpora import LARGEST
 from kzoo.data.text_files import Text, check_aligned, not_aligned, plain_lines, stream_lines, unpacked_name
@@ -36,6 +37,7 @@ def open_files(
     test: Paths | int | float | None = None,
     languages: Sequence[str] | None = None,
     columns: Columns = (),
+    clean: bool = False,
 ) -> Corpus:
     """Return the user's own files as a corpus.
 
@@ -50,10 +52,12 @@ def open_files(
             endings.
         columns: the columns to read from a table with more of them: numbers from 1, or names in its first
             line, in the order of `languages`.
+        clean: leave out rows of `train` that are not worth training on, before others are held out: those
+            with an empty side or odd lengths, copies, and rows with equal sides if they are many.
 
     Raises:
         UserError: no split, a file that does not exist or is not plain text, neither one file per language
-            nor one table, or a file whose ending names another of the languages.
+            nor one table, a file whose ending names another of the languages, or no row is left.
 
     Example:
         >>> corpus = open_files(train=("train.id", "train.zh"), val="val.tsv.gz", languages=("id", "zh"))
@@ -95,22 +99,40 @@ def open_files(
 
     @functools.cache
     def rows() -> dict[str, np.ndarray]:
-        sides = [whole("train", language) for language in languages]
-        for side in sides[1:]:
-            check_aligned(sides[0], side)
-        return split_rows([side.sentences for side in sides], parts)
+        texts = [whole("train", language) for language in languages]
+        for text in texts[1:]:
+            check_aligned(texts[0], text)
+        sides, kept = [text.sentences for text in texts], np.arange(len(texts[0].sentences))
+        if clean:
+            kept = _cleaned(sides, " and ".join(dict.fromkeys(text.where for text in texts)))
+            sides = [[side[row] for row in kept] for side in sides]
+        if not parts:
+            return {"train": kept}
+        return {split: kept[numbers] for split, numbers in split_rows(sides, parts).items()}
 
     def read(split: str, language: str) -> Text:
-        if not parts or split not in ("train", *parts):
+        if not (parts or clean) or split not in ("train", *parts):
             return whole(split, language)
-        text = whole("train", language)
-        return Text(f"{text.where} ({split})", [text.sentences[row] for row in rows()[split]])
+        text, chosen = whole("train", language), rows()[split]
+        where = f"{text.where} ({split})" if parts else text.where
+        return Text(where, [text.sentences[row] for row in chosen], chosen)
 
     def further(split: str) -> list[Text]:
         return [_read_text(path) for path in files.get(split, ())[len(languages) :]]
 
     splits = tuple(split for split in given if split in files or split in parts)
     return Corpus("files", languages, splits, "the user's own", "", read, further_references=further)
+
+
+def _cleaned(sides: Sequence[Sequence[str]], where: str) -> np.ndarray:
+    """Return the numbers of the rows that cleaning keeps."""
+    kept = kept_rows(sides)
+    if len(sides[0]) and not len(kept):
+        raise UserError(
+            f"{where}: no row is worth training on: they are empty, equal or of odd lengths in the "
+            "other language; check the files, or set clean = false"
+        )
+    return kept
 
 
 def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:

@@ -7,7 +7,7 @@ import io
 import lzma
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -67,10 +67,14 @@ ENCODINGS = {
 
 
 class Text(NamedTuple):
-    """The sentences of one language of one split, and their source, such as a file, named in errors."""
+    """The sentences of one language of one split, and their source, such as a file, named in errors.
+
+    `rows` are the numbers that they have there, from 0; `None`: all rows of the source.
+    """
 
     where: str
     sentences: list[str]
+    rows: Sequence[int] | None = None
 
 
 def read_lines(path: Path, encoding: str = "") -> Text:

@@ -95,7 +95,11 @@ def choose(values: Mapping[str, Any]) -> dict[str, Choice]:
     if not (own and named and values.get("preset", "pope_tiny") in BUILDERS):
         return {}
     chosen = {"corpus": Choice("files", "your own text")}
-    corpus = open_files(values["train"], languages=languages, columns=values.get("columns", ()))
+    if not values.get("images"):
+        chosen["clean"] = Choice(True, "rows not worth training on are left out")
+    clean = values.get("clean", "clean" in chosen) is True
+    columns = values.get("columns", ())
+    corpus = open_files(values["train"], languages=languages, columns=columns, clean=clean)
     sides = [corpus.pairs("train", languages[0], language)[1] for language in languages[1:]]
     sides.insert(0, corpus.sentences("train", languages[0]))
     pairs = len(sides[0])

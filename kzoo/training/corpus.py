@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from kzoo.data import open_corpus, open_files
+from kzoo.data.cleaning import doubtful_rows, odd_rows, rows_table
 from kzoo.data.corpora import Corpus
 from kzoo.data.language_pairs import check_weights, language_pairs, two_languages
 from kzoo.files import read_object, write_json
@@ -26,7 +28,8 @@ def recipe_corpus(recipe: Recipe) -> Corpus:
         # A machine with the shards needs no training text.
         names = ("val", "test") if recipe.shards else ("train", "val", "test")
         splits = {name: getattr(recipe, name) or None for name in names}
-        corpus = open_files(**splits, languages=text_languages(recipe), columns=recipe.columns)
+        clean = recipe.clean is True and not recipe.shards
+        corpus = open_files(**splits, languages=text_languages(recipe), columns=recipe.columns, clean=clean)
     return corpus.with_images(recipe.images) if recipe.images else corpus
 
 
@@ -44,6 +47,20 @@ def check_own_files(recipe: Recipe):
         for language in others:
             corpus.pairs(split, first, language)
         corpus.more_references(split, corpus.languages[-1])
+
+
+def odd_rows_table(recipe: Recipe) -> str:
+    """Return a table of the odd rows in the user's own training text.
+
+    Raises:
+        UserError: as for `recipe_corpus`.
+    """
+    whole = {split: [] for split in ("val", "test") if not isinstance(getattr(recipe, split), list)}
+    corpus = recipe_corpus(replace(recipe, clean=False, images="", **whole))
+    languages = corpus.languages
+    sides, *held_out = ([corpus.sentences(split, code) for code in languages] for split in corpus.splits)
+    found = odd_rows(sides) + doubtful_rows(sides, languages, held_out)
+    return rows_table(sides, found, recipe.clean is True)
 
 
 def record_held_out(folder: Path, recipe: Recipe, corpus: Corpus):

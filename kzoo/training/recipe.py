@@ -81,6 +81,7 @@ CONSTANT_RATE = Use(
 )
 NOT_CHARACTERS = Use(lambda recipe: not recipe.source_characters, "source_characters")
 OWN_FILES = Use(lambda recipe: recipe.corpus == "files", 'a corpus other than "files"')
+OWN_ROWS = Use(lambda recipe: not (recipe.shards or recipe.images), "shards or images, which have all rows")
 TABLES = Use(lambda recipe: not recipe.train or any(map(is_table, _files(recipe))), "text files alone")
 BUILDER = Use(
     lambda recipe: recipe.preset in BUILDERS, "{recipe.preset}, which is trained and has its own vocabularies"
@@ -191,6 +192,14 @@ class Recipe:
         the first line, in the order of the languages.""",
         OWN_FILES,
         TABLES,
+    )
+    clean: bool | Literal["report"] = key(
+        "report",
+        """for `"files"`: `"report"`: before training, a table shows the odd rows of `train`: copies, empty or
+        equal sides, odd lengths, another script, sentences of `val` or `test`; `true`: all but the last two
+        kinds are also left out, and rows are held out of the rest; `false`: no table.""",
+        OWN_FILES,
+        OWN_ROWS,
     )
     shards: str = key(
         "",
@@ -518,12 +527,19 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
     except msgspec.ValidationError as error:
         message = wrong_value(values, error)
         name = message.split(" ", 1)[0]
-        choices = typing.get_args(KEYS[name].type)
+        choices = _choices(KEYS[name].type)
         if choices and "invalid enum value" in message:
             message = f"{name} is {values[name]!r}, not one of {', '.join(choices)}"
         raise UserError(f"{where}: {message}") from None
     _check_together(recipe, where)
     return recipe
+
+
+def _choices(kind: type) -> list[str]:
+    """Return the choices of a `Literal`, or of one beside true and false."""
+    if parts := typing.get_args(kind):
+        return [choice for part in parts for choice in ([part] if isinstance(part, str) else _choices(part))]
+    return ["true", "false"] if kind is bool else []
 
 
 def _check_together(recipe: Recipe, where: str):

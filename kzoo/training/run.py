@@ -21,7 +21,7 @@ from kzoo.text.vocabulary import unknown_line
 from kzoo.training.checkpoints import Checkpoints, updates
 from kzoo.training.compiling import compile_step, tune_process
 from kzoo.training.cooldown import Cooldown, Occasionally
-from kzoo.training.corpus import record_held_out
+from kzoo.training.corpus import odd_rows_table, record_held_out
 from kzoo.training.language_model import train_language_model
 from kzoo.training.recipe import Recipe, check_recipe
 from kzoo.training.report import HISTORY, History, RunReport, curves, print_report, write_history
@@ -29,7 +29,6 @@ from kzoo.training.resuming import Preemption, fit_from
 from kzoo.training.run_folder import claim, lock, record
 from kzoo.training.strategies import Strategy, open_strategy
 from kzoo.training.tasks import PreparedRun, Task, recipe_task
-from kzoo.training.trained_rows import odd_rows_line
 
 
 def train(
@@ -86,8 +85,10 @@ def train(
                 run = task.prepare(folder)
             strategy.check_same("other data", run.digest)
             if prints:
-                for line in filter(None, (unknown_line(run.unknown), odd_rows_line(task.sides))):
+                if line := unknown_line(run.unknown):
                     print(line)
+                if recipe.corpus == "files" and recipe.clean and not recipe.shards:
+                    print(odd_rows_table(recipe))
             checkpoints = Checkpoints(
                 folder / "checkpoints",
                 keep_best=recipe.average,

@@ -142,9 +142,9 @@ class Task:
             files = dict.fromkeys(self.corpus.read(split, language).where for language in languages)
             pair = "sentence" if len(sides) == 1 else "sentence pair"
             row = longest.argmax()
-            side = lengths[:, row].argmax()
-            begins = texts[side][row][:40]  # rows held out of a text have other numbers than its lines
-            check_longest(longest, limit, f"split {split} ({', '.join(files)}): {begins!r}…, {pair}")
+            begins = texts[lengths[:, row].argmax()][row][:40]
+            numbers = self.corpus.read(split, languages[0]).rows  # in the file, if not all rows are read
+            check_longest(longest, limit, f"split {split} ({', '.join(files)}): {begins!r}…, {pair}", numbers)
         kept = np.flatnonzero(longest <= limit)
         if len(kept) == len(longest):
             return sides, None

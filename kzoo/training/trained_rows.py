@@ -24,27 +24,6 @@ def row_digests(first: Iterable[str], second: Iterable[str]) -> np.ndarray:
     return digests(map(str.encode, rows))
 
 
-def odd_rows_line(sides: Sequence[Sequence[str]]) -> str:
-    """Return a line about rows of a training text that are copies or lack a side; "" if there are none.
-
-    `sides` are the sentences of each language, aligned.
-    """
-    seen, found = set(), {"copies of other rows": [], "rows with an empty side": []}
-    copies, empty = found.values()
-    for row in zip(*sides, strict=True):
-        if not all(text.strip() for text in row):
-            empty.append(row)
-        elif row in seen:
-            copies.append(row)
-        seen.add(row)
-    counts = [
-        f"{len(rows):,} {what}, such as {' | '.join(f'{text:.40}' for text in rows[0])!r}"
-        for what, rows in found.items()
-        if rows
-    ]
-    return f"Of {len(sides[0]):,} training rows: {'; '.join(counts)}" if counts else ""
-
-
 def record_rows(path: Path, sides: Sequence[Sequence[str]]):
     """Write the digests of a text's rows, for each two of its languages."""
     with atomic_write(path) as whole, open(whole, "wb") as file:

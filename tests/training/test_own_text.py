@@ -12,13 +12,15 @@ from typer.testing import CliRunner
 
 from kzoo.cli import app
 from kzoo.data import FeatureFile, open_corpus
+from kzoo.data.own_files import DIGEST
 from kzoo.evaluation.text_to_score import check_same_held_out, directions_to_score, own_corpus
 from kzoo.hub import Preset
 from kzoo.training import Recipe, prepare, read_recipe, train
-from kzoo.training.corpus import check_own_files, recipe_corpus, record_held_out
+from kzoo.training.corpus import check_own_files, odd_rows_table, recipe_corpus, record_held_out
 from kzoo.training.recipe import check_recipe, make_recipe
 from kzoo.training.run_folder import claim
 from kzoo.training.tasks import OneDirection, SeveralDirections, rows_of
+from kzoo.training.trained_rows import ROWS, row_digests
 
 TEXT = [("a dog runs", "ein Hund rennt"), ("a man sleeps", "ein Mann schläft"), ("dogs", "Hunde")] * 20
 LONG = ("the dog " * 40, "der Hund")
@@ -283,3 +285,50 @@ def test_which_directions_a_fine_tuned_preset_was_trained_on_is_unknown(tmp_path
         (tmp_path / "recipe.json").write_text(json.dumps(dataclasses.asdict(recipe)))
         found = directions_to_score(tmp_path / "preset", scenes, ["test"], languages)
         assert (len(found[1]), found[2]) == (6, unseen)
+
+
+def test_rows_that_are_left_out_are_neither_trained_on_nor_held_out(tmp_path):
+    table, rows = tmp_path / "pairs.tsv", [f"sentence {n}\tein Satz {n}" for n in range(100)]
+    table.write_text("".join(f"{row}\n" for row in [*rows[:30], "a dog\t ", *rows]))
+    recipe = Recipe(**BASE, train=[str(table)], val=10, test=10, clean=True)
+    corpus = recipe_corpus(recipe)
+    pairs = [row for split in corpus.splits for row in zip(*corpus.pairs(split, "en", "de"), strict=True)]
+    assert sorted(map("\t".join, pairs)) == sorted(rows)
+    task = OneDirection(recipe, corpus)
+    task.record_rows(tmp_path)
+    digests = row_digests(*corpus.pairs("train", "en", "de"))
+    assert np.fromfile(tmp_path / ROWS, DIGEST).tolist() == digests.tolist()
+    # Scoring holds out the same rows.
+    (tmp_path / "recipe.json").write_text(json.dumps(dataclasses.asdict(recipe)))
+    record_held_out(tmp_path, recipe, corpus)
+    scored = own_corpus(Preset(tmp_path / "preset"), [])
+    assert scored.pairs("test", "en", "de") == corpus.pairs("test", "en", "de")
+    assert "31 are left out" in odd_rows_table(recipe)
+    assert "31 would be left out" in odd_rows_table(dataclasses.replace(recipe, clean="report"))
+
+
+def test_a_sentence_that_is_too_long_has_the_number_of_its_line(tmp_path):
+    train = write(tmp_path, [*TEXT[:2], *TEXT, (LONG[0], "der Hund " * 40)])
+    val = write(tmp_path, TEXT[:3], "val")
+    recipe = Recipe(**BASE, model=MODEL, vocabulary_size=60, train=train, val=val, clean=True)
+    message = message_of(OneDirection(recipe, recipe_corpus(recipe)).prepare, tmp_path)
+    assert f"sentence pair {len(TEXT) + 3} " in message
+
+
+def test_check_prints_the_table_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, TEXT)
+    Path("train.txt").write_text(Path("train.de").read_text())
+    files = ["check", "train.en", "train.txt", "--from", "en", "--to", "de"]
+    shown = CliRunner().invoke(app, [*files, 'val=["train.en", "train.txt"]'])
+    assert shown.exit_code == 0 and f"{len(TEXT)} rows with a sentence of val" in shown.stdout
+    assert not [path for path in tmp_path.iterdir() if path.is_dir()]
+    assert "of your own" in str(CliRunner().invoke(app, ["check", "pope_multi30k"]).exception)
+    assert "true, false, report" in str(CliRunner().invoke(app, [*files, "clean=maybe"]).exception)
+
+
+def test_rows_of_shards_and_of_images_are_not_left_out(tmp_path):
+    recipe = Recipe(**BASE, train=write(tmp_path, TEXT), val=["val.en", "val.de"], clean=True)
+    for key in ("shards", "images"):
+        changed = dataclasses.replace(recipe, test=recipe.val, **{key: "x"})
+        assert "clean would change nothing" in message_of(check_recipe, changed)

@@ -14,7 +14,6 @@ from kzoo.training.trained_rows import (
     ROWS,
     copy_rows,
     count_trained_rows,
-    odd_rows_line,
     record_rows,
     recorded,
 )
@@ -132,13 +131,3 @@ def test_evaluate_and_report_say_how_many_rows_a_run_was_trained_on(preset, tmp_
         == 0
     )
     assert "trained_rows" not in json.loads(scores.read_text())
-
-
-def test_copies_and_empty_sides_are_counted_and_one_of_each_is_named():
-    english, german = ["a dog", "a cat", "a dog", "a dog", "a hen", " "], ["ein Hund", "x", "ein Hund"]
-    line = odd_rows_line([english, [*german, "ein Hund", "", "y"]])
-    assert "Of 6 training rows" in line and "\n" not in line
-    assert "2 copies" in line and "'a dog | ein Hund'" in line
-    assert "2 rows with an empty side" in line and "'a hen | '" in line
-    assert odd_rows_line([["a dog", "a dog"], ["ein Hund", "Hund"]]) == ""
-    assert odd_rows_line([[], []]) == ""

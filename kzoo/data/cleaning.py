@@ -1,0 +1,122 @@
+"""Rows of a parallel text that teach a model nothing, or wrong things: found, shown in a table, left out."""
+
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kzoo.text.scripts import in_another_script
+
+# Odd lengths: OpusFilter's LengthRatioFilter accepts pairs whose lengths differ by less than a factor of 3
+# (https://github.com/Helsinki-NLP/OpusFilter, `opusfilter/filters.py`). Here in characters, because a
+# compound may be one word for three, as any sentence in Chinese is; and relative to the whole text's ratio.
+FACTOR = 3
+# "OK" may be "D'accord": lengths must also differ by three standard deviations. Their variance is 6.8 per
+# character (Gale and Church 1993, "A Program for Aligning Sentences in Bilingual Corpora",
+# https://aclanthology.org/J93-1004).
+DEVIATIONS, VARIANCE = 3, 6.8
+# The share of rows whose sides may be equal, as names are. From many of them, models learn to copy
+# (Khayrallah and Koehn 2018, "On the Impact of Various Types of Noise on Neural Machine Translation",
+# https://aclanthology.org/W18-2709).
+EQUAL = 0.01
+
+
+class OddRows(NamedTuple):
+    """Rows of one kind.
+
+    Attributes:
+        what: the kind, for a table.
+        rows: their numbers, from 0.
+        left_out: the numbers of those that cleaning leaves out.
+    """
+
+    what: str
+    rows: np.ndarray
+    left_out: np.ndarray
+
+
+def odd_rows(sides: Sequence[Sequence[str]]) -> list[OddRows]:
+    """Return the rows of a text that cleaning may leave out. Each row is of one kind, the first that fits.
+
+    `sides` are the sentences of each language, aligned.
+    """
+    rows = [tuple(map(str.strip, row)) for row in zip(*sides, strict=True)]
+    seen, empty, copies, equal, others = set(), [], [], [], []
+    for number, row in enumerate(rows):
+        if not all(row):
+            empty.append(number)
+        elif row in seen:
+            copies.append(number)
+        else:
+            (equal if len(set(row)) == 1 else others).append(number)
+        seen.add(row)
+    numbers = [np.array(kind, int) for kind in (empty, copies, equal, others)]
+    empty, copies, equal, others = numbers
+    lengths = others[_odd_lengths(np.array([[*map(len, rows[row])] for row in others], float))]
+    return [
+        OddRows("rows with an empty side", empty, empty),
+        OddRows("copies of an earlier row", copies, copies),
+        OddRows("rows with equal sides", equal, equal[int(EQUAL * len(rows)) :]),
+        OddRows(f"rows with a side {FACTOR} times too long", lengths, lengths),
+    ]
+
+
+def _odd_lengths(lengths: np.ndarray) -> np.ndarray:
+    """Return which rows have odd lengths; `lengths` are those of their sides, `(rows, languages)`."""
+    if not len(lengths):
+        return np.zeros(0, bool)
+    lengths = lengths * np.median(lengths[:, :1] / lengths, axis=0)  # as if all were in the first language
+    shortest, longest = lengths.min(axis=1), lengths.max(axis=1)
+    chance = DEVIATIONS * np.sqrt(VARIANCE * shortest)
+    return (longest >= FACTOR * shortest) & (longest - shortest > chance)
+
+
+def kept_rows(sides: Sequence[Sequence[str]]) -> np.ndarray:
+    """Return the numbers of the rows that cleaning keeps, in their order."""
+    left_out = [kind.left_out for kind in odd_rows(sides)]
+    return np.setdiff1d(np.arange(len(sides[0])), np.concatenate(left_out))
+
+
+def doubtful_rows(
+    sides: Sequence[Sequence[str]],
+    languages: Sequence[str],
+    held_out: Sequence[Sequence[Sequence[str]]] = (),
+) -> list[OddRows]:
+    """Return further rows that deserve a look, but that cleaning keeps.
+
+    Args:
+        sides: as in `odd_rows`.
+        languages: the codes of the sides.
+        held_out: the sides of each held-out text.
+    """
+    wrong = [
+        list(map(in_another_script(language), side)) for language, side in zip(languages, sides, strict=True)
+    ]
+    kinds = {"rows with a sentence in another script": wrong}
+    if held_out:
+        texts = [set(map(str.strip, itertools.chain(*parts))) - {""} for parts in zip(*held_out, strict=True)]
+        kinds["rows with a sentence of val or test"] = [
+            [sentence.strip() in text for sentence in side] for side, text in zip(sides, texts, strict=True)
+        ]
+    none = np.zeros(0, int)
+    return [OddRows(what, np.flatnonzero(np.any(found, axis=0)), none) for what, found in kinds.items()]
+
+
+def rows_table(sides: Sequence[Sequence[str]], found: Sequence[OddRows], clean: bool) -> str:
+    """Return a table of odd rows: for each kind, how many and one of them. Rows are counted from 1.
+
+    `clean`: whether those that cleaning leaves out are left out.
+    """
+    count, found = len(sides[0]), [kind for kind in found if len(kind.rows)]
+    if not found:
+        return f"Of {count:,} training rows, none is odd"
+    lines, width = [f"Of {count:,} training rows:"], max(len(kind.what) for kind in found)
+    for kind in found:
+        row = (kind.left_out if len(kind.left_out) else kind.rows)[0]
+        text = " | ".join(f"{side[row].strip():.40}" for side in sides)
+        lines.append(f"{len(kind.rows):10,} {kind.what:{width}}  row {row + 1}: {text}")
+    if left_out := sum(len(kind.left_out) for kind in found):
+        what = "are left out (clean = false keeps them)" if clean else "would be left out by clean = true"
+        lines.append(f"{left_out:10,} {what}")
+    return "\n".join(lines)
