@@ -55,10 +55,10 @@ def odd_rows(sides: Sequence[Sequence[str]]) -> list[OddRows]:
     empty, copies, equal, others = numbers
     lengths = others[_odd_lengths(np.array([[*map(len, rows[row])] for row in others], float))]
     return [
-        OddRows("rows with an empty side", empty, empty),
-        OddRows("copies of an earlier row", copies, copies),
-        OddRows("rows with equal sides", equal, equal[int(EQUAL * len(rows)) :]),
-        OddRows(f"rows with a side {FACTOR} times too long", lengths, lengths),
+        OddRows("an empty side", empty, empty),
+        OddRows("a copy of an earlier row", copies, copies),
+        OddRows("equal sides", equal, equal[int(EQUAL * len(rows)) :]),
+        OddRows(f"a side {FACTOR} times too long", lengths, lengths),
     ]
 
 
@@ -93,10 +93,10 @@ def doubtful_rows(
     wrong = [
         list(map(in_another_script(language), side)) for language, side in zip(languages, sides, strict=True)
     ]
-    kinds = {"rows with a sentence in another script": wrong}
+    kinds = {"a sentence in another script": wrong}
     if held_out:
         texts = [set(map(str.strip, itertools.chain(*parts))) - {""} for parts in zip(*held_out, strict=True)]
-        kinds["rows with a sentence of val or test"] = [
+        kinds["a sentence of val or test"] = [
             [sentence.strip() in text for sentence in side] for side, text in zip(sides, texts, strict=True)
         ]
     none = np.zeros(0, int)
