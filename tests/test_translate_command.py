@@ -236,7 +236,7 @@ def test_lines_of_a_pipe_are_translated_as_they_arrive(written, upper, capfdbina
 def test_a_pipe_is_translated_whole(written, upper, capfdbinary):
     written.write(b"one\ntwo\nthree")
     written.close()
-    cli.app(["translate", "m", "--n-best", "2"], standalone_mode=False)
+    cli.app(["translate", "../m", "--n-best", "2"], standalone_mode=False)
     out = capfdbinary.readouterr().out.decode().splitlines()
     assert out == [
         f"{n}\t-1.0000\t{word} {k}" for n, word in enumerate(("ONE", "TWO", "THREE"), 1) for k in (0, 1)
