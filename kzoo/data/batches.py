@@ -59,7 +59,7 @@ class Batches(BatchesByEpoch):
         max_length: int. Maximum sentence length, with its start or end symbol. `None`: any.
         shapes: the batches' (rows, length), shortest first; chosen automatically by default.
         images: `(N, …)`. One image per pair, such as features on disk. `None`: text only.
-        room: float. Shapes have room for this many times as many tokens, for `SampledBatches`.
+        room: float. Shapes have room for this many times as many tokens, which sampled subwords need.
         **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
 
     Returns (a batch):
