@@ -13,6 +13,7 @@ RECIPE = Recipe(preset="pope_tiny", corpus="none", source="en", target="de")
 
 CHANGE_NO_STEP = {
     "epochs",
+    "minutes",
     "checkpoint_minutes",
     "checkpoints_kept",
     "shards",
