@@ -104,11 +104,6 @@ def batch_shapes(
     return shapes
 
 
-def with_room(lengths: np.ndarray, room: float, limit: int) -> np.ndarray:
-    """Return lengths with room for `room` times as many tokens, but at most the limit; longer ones stay."""
-    return np.where(lengths > limit, lengths, np.minimum(np.ceil(lengths * room), limit)).astype(int)
-
-
 def pair_lengths(source: list[list[int]], target: list[list[int]], name: str = "") -> np.ndarray:
     """Return the length of the longer side of each pair, with its start or end symbol.
 

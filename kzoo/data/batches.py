@@ -16,7 +16,6 @@ from kzoo.data.batch_shapes import (
     pair_lengths,
     plan_batches,
     shape_numbers,
-    with_room,
 )
 from kzoo.data.features import FeatureFile
 from kzoo.data.shards import OpenShard, Shards
@@ -59,7 +58,6 @@ class Batches(BatchesByEpoch):
         max_length: int. Maximum sentence length, with its start or end symbol. `None`: any.
         shapes: the batches' (rows, length), shortest first; chosen automatically by default.
         images: `(N, …)`. One image per pair, such as features on disk. `None`: text only.
-        room: float. Shapes have room for this many times as many tokens, which sampled subwords need.
         **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
 
     Returns (a batch):
@@ -83,7 +81,6 @@ class Batches(BatchesByEpoch):
         max_length: int | None = None,
         shapes: list[Shape] | None = None,
         images: np.ndarray | FeatureFile | None = None,
-        room: float = 1.0,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -91,10 +88,9 @@ class Batches(BatchesByEpoch):
             raise UserError(f"{len(source):,} sentence pairs but {len(images):,} images: give one per pair")
         self.source, self.target, self.images = source, target, images
         self.seed, self.shuffle = seed, shuffle
-        lengths = pair_lengths(source, target)
+        self._lengths = pair_lengths(source, target)
         limit = shapes[-1][1] if shapes else min(max_length or tokens, tokens)
-        check_longest(lengths, limit, "sentence pair")
-        self._lengths = with_room(lengths, room, limit)
+        check_longest(self._lengths, limit, "sentence pair")
         self.shapes = shapes or batch_shapes(self._lengths, tokens, num_shapes)
         self.start_epoch(0)
 
@@ -159,7 +155,6 @@ class ShardedBatches(BatchesByEpoch):
         max_length: int. Maximum sentence length, with its start or end symbol. `None`: any.
         too_long: what to do with longer sentences: `"error"`, raise an error; `"truncate"`, cut them;
             `"drop"`, leave out their pairs.
-        room: float. As for `Batches`.
         **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
 
     Returns (a batch):
@@ -181,12 +176,11 @@ class ShardedBatches(BatchesByEpoch):
         seed: int = 0,
         max_length: int | None = None,
         too_long: str = "error",
-        room: float = 1.0,
         **kwargs,
     ):
         super().__init__(**kwargs)
         self.shards, self.seed = shards, seed
-        self._limit, self._too_long, self._room = min(max_length or tokens, tokens), too_long, room
+        self._limit, self._too_long = min(max_length or tokens, tokens), too_long
         self.num_tokens, self.dropped, histograms = 0, 0, []
         for number in range(len(shards)):
             lengths = self._lengths(number)
@@ -196,8 +190,7 @@ class ShardedBatches(BatchesByEpoch):
             kept = longest <= self._limit
             self.dropped += int(np.count_nonzero(~kept))
             self.num_tokens += int(lengths[kept, 1].sum())
-            planned = with_room(longest[kept], room, self._limit)
-            histograms.append(np.unique(planned, return_counts=True))
+            histograms.append(np.unique(longest[kept], return_counts=True))
         if not self.num_tokens:
             raise UserError(
                 f"{shards.folder}: all pairs are longer than {self._limit} tokens: "
@@ -241,8 +234,6 @@ class ShardedBatches(BatchesByEpoch):
     def _open(self, number: int, epoch: int) -> tuple[OpenShard, list]:
         """Return a shard, and the plan of its batches in an epoch."""
         random = np.random.default_rng((self.seed, epoch, number))
-        longest = self._lengths(number).max(axis=1)
-        # `plan_batches` leaves out pairs over the limit.
-        lengths = with_room(longest, self._room, self._limit)
-        plan = plan_batches(random.permutation(len(longest)), lengths, self.shapes, random)
+        longest = self._lengths(number).max(axis=1)  # `plan_batches` leaves out pairs over the limit
+        plan = plan_batches(random.permutation(len(longest)), longest, self.shapes, random)
         return self.shards.open(number), plan

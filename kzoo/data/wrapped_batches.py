@@ -1,13 +1,11 @@
-"""Wrappers of batches: rows sampled or twice, one worker's rows, targets alone, counted, from a batch on."""
+"""Wrappers of batches: each row twice, one worker's rows, targets alone, counted, or from some batch on."""
 
 import time
 from collections import Counter
-from collections.abc import Sequence
 
 import keras
 import numpy as np
 
-from kzoo.data.batch_shapes import padded_batch
 from kzoo.errors import UserError
 from kzoo.text.vocabulary import PAD
 
@@ -41,43 +39,6 @@ class TwiceEachRow(WrappedBatches):
 
     def __getitem__(self, index: int):
         return keras.tree.map_structure(lambda rows: np.repeat(rows, 2, axis=0), self.batches[index])
-
-
-class SampledBatches(WrappedBatches):
-    """Batches whose sentences are split into subwords in another way in each epoch (subword regularization).
-
-    Sampled sentences that do not fit into the shape of their batch keep their usual subwords. `seed`, the
-    epoch and the batch's place in it determine the sample, so a resumed run has the same.
-
-    Args:
-        batches: such as `Batches`, with `room` for the samples.
-        source: `SubwordSampler` of each source language, in the order of the model's language numbers;
-            `None` for text that is not sampled.
-        target: the same of each target language.
-        seed: int.
-    """
-
-    def __init__(self, batches: keras.utils.PyDataset, source: Sequence, target: Sequence, seed: int = 0):
-        super().__init__(batches)
-        self.samplers, self.seed = {"source": source, "target": target}, seed
-
-    @property
-    def num_tokens(self) -> int:
-        """Number of target tokens per epoch in their usual subwords, end symbols included."""
-        return self.batches.num_tokens
-
-    def __getitem__(self, index: int):
-        inputs, labels, _ = self.batches[index]
-        empty, sides = inputs["source"][:, 0] == PAD, []  # rows that pad the batch
-        for side, samplers in self.samplers.items():
-            marked = [row[row != PAD] for row in inputs[side][~empty]]
-            usual = [row[1:] if side == "target" else row[:-1] for row in marked]
-            sampler = samplers[int(inputs.get(f"{side}_language", [0])[0])]
-            drawn = sampler(usual, (self.seed, self.batches.epoch, index, len(sides))) if sampler else usual
-            fits = [len(one) < labels.shape[1] for one in drawn]
-            sides.append([one if fit else old for one, fit, old in zip(drawn, fits, usual, strict=True)])
-        sampled, labels, weights = padded_batch(labels.shape, *sides)
-        return {**inputs, **sampled}, labels, weights
 
 
 class WorkerRows(WrappedBatches):

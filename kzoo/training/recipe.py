@@ -240,12 +240,6 @@ class Recipe:
         TWO_LANGUAGES,
         BUILDER,
     )
-    sampling: Below1 = key(
-        0.0,
-        """subword regularization: the training text is split into subwords in another way in each epoch. For
-        kzoo's own vocabularies, p of BPE-dropout, the probability that a merge is left out, such as 0.1; 0:
-        always in the usual way.""",
-    )
     language_model_epochs: Whole = key(
         0,
         "epochs of training a recurrent decoder on the target alone, before the translator.",

@@ -14,7 +14,6 @@ from keras_hub.tokenizers import Tokenizer
 from kzoo.data import Batches, Corpus, FeatureFile, PairBatches, ShardedBatches, Shards
 from kzoo.data.batch_shapes import check_longest
 from kzoo.data.batches import sample_of
-from kzoo.data.wrapped_batches import SampledBatches
 from kzoo.errors import UserError
 from kzoo.files import atomic_folder
 from kzoo.hub.preset import METADATA_FILE, Preset
@@ -29,8 +28,6 @@ from kzoo.models import (
 )
 from kzoo.presets import build, load
 from kzoo.presets.builders import BUILDERS
-from kzoo.text import CharacterTokenizer, SubwordTokenizer
-from kzoo.text.sampling import SAMPLE, SubwordSampler
 from kzoo.text.vocabulary import UnknownCharacters, unknown_characters
 from kzoo.training.cooldown import CoolingAdam, CoolingSGD
 from kzoo.training.corpus import recipe_corpus, recipe_directions, recipe_weights, text_languages
@@ -58,7 +55,7 @@ class PreparedRun:
     """
 
     translator: keras.Model
-    batches: Batches | ShardedBatches | PairBatches | SampledBatches
+    batches: Batches | ShardedBatches | PairBatches
     scorer: keras.callbacks.Callback
     digest: str
     unknown: dict[str, UnknownCharacters] = dataclasses.field(default_factory=dict)
@@ -117,11 +114,6 @@ class Task:
         translator.compile(optimizer=make_optimizer(recipe, translator.backbone.width), loss=self._loss())
         translator.search = translator.search.changed(**recipe.search_settings())  # `None` keeps a setting
         return translator
-
-    def _samplers(self, tokenizers: Sequence[Tokenizer]) -> list[SubwordSampler | None]:
-        """Return what samples each text's subwords; `None` for texts that are not sampled."""
-        alpha = self.recipe.sampling
-        return [subword_sampler(tokenizer, alpha) if alpha else None for tokenizer in tokenizers]
 
     def _kept(
         self,
@@ -197,24 +189,20 @@ class OneDirection(Task):
         sides = [translator.source_tokenizer(source)]
         (tokens,), kept = self._kept(split, [recipe.source], [source], sides, translator.max_length)
         source, target, images = (rows_of(rows, kept) for rows in (source, target, images))
-        tokenizers = translator.source_tokenizer, translator.target_tokenizer
-        samplers = self._samplers(tokenizers)
         if self.shards:
-            batches, unknown = self._sharded_batches(translator, samplers), self.shards.unknown
+            batches, unknown = self._sharded_batches(translator), self.shards.unknown
         else:
             languages = recipe.source, recipe.target
+            tokenizers = translator.source_tokenizer, translator.target_tokenizer
             sides = tokenized(tokenizers, self.sides)
             unknown = unknown_by_language(languages, tokenizers, self.sides, sides)
-            room = growth(samplers, sides)
-            batches = self._batches(translator, "train", self.sides, sides, train_images, room)
+            batches = self._batches(translator, "train", self.sides, sides, train_images)
         validation = None
         if recipe.language_model_epochs:
             sides = tokens, translator.target_tokenizer(target)
             validation = self._batches(translator, split, (source, target), sides, images)
         scorer = self.scorer(translator, source, target, images)
         digest = data_digest(batches, (source, target), images)
-        if recipe.sampling:
-            batches = SampledBatches(batches, samplers[:1], samplers[1:], recipe.seed)
         return PreparedRun(translator, batches, scorer, digest, unknown, validation)
 
     def build(self, folder: Path) -> keras.Model:
@@ -251,29 +239,21 @@ class OneDirection(Task):
             for rows, (source, _) in zip(images, (self.sides, self.validation), strict=True)
         ]
 
-    def _sharded_batches(self, translator: keras.Model, samplers: Sequence) -> ShardedBatches:
+    def _sharded_batches(self, translator: keras.Model) -> ShardedBatches:
         recipe, longest = self.recipe, translator.max_length
-        first = np.arange(min(SAMPLE, len(self.shards.lengths(0))))
-        room = growth(samplers, self.shards.open(0).pairs(first)) if recipe.sampling else 1.0
         batches = ShardedBatches(
-            self.shards,
-            recipe.tokens,
-            recipe.num_shapes,
-            recipe.seed,
-            longest,
-            recipe.too_long,
-            room,
+            self.shards, recipe.tokens, recipe.num_shapes, recipe.seed, longest, recipe.too_long
         )
         if batches.dropped:
             print_dropped("train", batches.dropped, self.shards.pairs, min(longest, recipe.tokens))
         return batches
 
-    def _batches(self, translator: keras.Model, split: str, texts, sides, images, room=1.0) -> Batches:
+    def _batches(self, translator: keras.Model, split: str, texts, sides, images) -> Batches:
         recipe, longest = self.recipe, translator.max_length
         languages, limit = (recipe.source, recipe.target), min(longest, recipe.tokens)
         sides, kept = self._kept(split, languages, texts, sides, limit)
         settings = recipe.tokens, recipe.num_shapes, recipe.seed
-        return Batches(*sides, *settings, max_length=longest, images=rows_of(images, kept), room=room)
+        return Batches(*sides, *settings, max_length=longest, images=rows_of(images, kept))
 
     def scorer(self, translator: keras.Model, source: list[str], target: list[str], images=None):
         """Return the callback that scores the model on validation text after each epoch."""
@@ -314,13 +294,8 @@ class SeveralDirections(Task):
         }
         sides = tokenized(tokenizers, self.sides)
         unknown = unknown_by_language(languages, tokenizers, self.sides, sides)
-        samplers = self._samplers(tokenizers)
-        batches = self.batches(sides, longest, growth(samplers, sides))
+        batches = self.batches(sides, longest)
         scorer, digest = self.scorer(translator, validation), data_digest(batches, validation)
-        if recipe.sampling:
-            by_language = dict(zip(languages, samplers, strict=True))
-            samplers = [by_language.get(language) for language in recipe.languages]
-            batches = SampledBatches(batches, samplers, samplers, recipe.seed)
         return PreparedRun(translator, batches, scorer, digest, unknown, loss_unit="sentence")
 
     def _built(self, tokenizers: dict) -> keras.Model:
@@ -329,10 +304,10 @@ class SeveralDirections(Task):
     def _loss(self) -> keras.losses.Loss:
         return SentenceCrossEntropy(self.recipe.label_smoothing)
 
-    def batches(self, sides: list[list[list[int]]], longest: int, room: float = 1.0) -> PairBatches:
+    def batches(self, sides: list[list[list[int]]], longest: int) -> PairBatches:
         """Return the training batches of all directions, from the token ids of the training text.
 
-        `longest` is the maximum length of a sentence that the model reads; `room` is as for `Batches`.
+        `longest` is the maximum length of a sentence that the model reads.
         """
         recipe, languages = self.recipe, self.text_languages
         limit = longest if recipe.sentences else min(longest, recipe.tokens)
@@ -348,7 +323,6 @@ class SeveralDirections(Task):
             recipe.batches_per_epoch or None,
             recipe.seed,
             longest,
-            room,
         )
 
     def scorer(self, translator: keras.Model, validation: dict[str, list[str]]) -> keras.callbacks.Callback:
@@ -357,26 +331,6 @@ class SeveralDirections(Task):
         text = {language: sentences[:count] for language, sentences in validation.items()}
         lowercase = all(tokenizer.lowercases for tokenizer in translator.tokenizers.values())
         return DirectionScores(text, self.directions, self.recipe.truncate, lowercase)
-
-
-def subword_sampler(tokenizer: Tokenizer, alpha: float) -> SubwordSampler | None:
-    """Return what samples a tokenizer's subwords; `None` for one whose tokens are characters.
-
-    Raises:
-        UserError: its subwords cannot be sampled.
-    """
-    if isinstance(tokenizer, CharacterTokenizer):
-        return None
-    if not isinstance(tokenizer, SubwordTokenizer):
-        kind = type(tokenizer).__name__
-        raise UserError(f"sampling needs kzoo's own subwords, not those of a {kind}: remove sampling")
-    return SubwordSampler(tokenizer.proto, alpha)
-
-
-def growth(samplers: Sequence[SubwordSampler | None], sides: Sequence[list[list[int]]]) -> float:
-    """Return how many times as many tokens the samples of texts have, at most; 1 without samplers."""
-    pairs = zip(samplers, sides, strict=True)
-    return max((sampler.growth(side) for sampler, side in pairs if sampler), default=1.0)
 
 
 def tokenized(tokenizers: Sequence[Tokenizer], texts: Sequence[list[str]]) -> list[list[list[int]]]:
