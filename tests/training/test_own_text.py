@@ -321,7 +321,7 @@ def test_check_prints_the_table_alone(tmp_path, monkeypatch):
     Path("train.txt").write_text(Path("train.de").read_text())
     files = ["check", "train.en", "train.txt", "--from", "en", "--to", "de"]
     shown = CliRunner().invoke(app, [*files, 'val=["train.en", "train.txt"]'])
-    assert shown.exit_code == 0 and f"{len(TEXT)} rows with a sentence of val" in shown.stdout
+    assert shown.exit_code == 0 and f"{len(TEXT)} a sentence of val" in shown.stdout
     assert not [path for path in tmp_path.iterdir() if path.is_dir()]
     assert "of your own" in str(CliRunner().invoke(app, ["check", "pope_multi30k"]).exception)
     assert "true, false, report" in str(CliRunner().invoke(app, [*files, "clean=maybe"]).exception)
