@@ -18,6 +18,7 @@ from kzoo.training.run_folder import saved_in
 from kzoo.training.strategies import Strategy
 
 WEIGHTS, STATE, SUMS = "checkpoint.weights.h5", "state.json", "SHA256SUMS"
+LATEST = 3  # number of latest checkpoints kept
 # Steps between checks of the loss. If one worker stopped as soon as its own loss is not finite, the others
 # would wait for it. One step later, the weights of all workers are affected, so all stop together.
 EVERY = 16
@@ -36,7 +37,6 @@ class Checkpoints(keras.callbacks.Callback):
         folder: folder of the checkpoints.
         monitor: name in the epoch's logs; greater is better.
         keep_best: int. Number of best checkpoints kept in addition to the latest.
-        keep_last: int. Number of latest checkpoints kept.
         minutes: float. Time between checkpoints within an epoch; 0: none.
         data: digest of the training and validation data. Checkpoints of other data are rejected.
         strategy: the run's; one device by default. All workers load checkpoints; only the chief's are kept.
@@ -55,14 +55,13 @@ class Checkpoints(keras.callbacks.Callback):
         folder: str | Path,
         monitor: str = "val_bleu",
         keep_best: int = 1,
-        keep_last: int = 1,
         minutes: float = 0.0,
         data: str = "",
         strategy: Strategy | None = None,
     ):
         super().__init__()
         self.folder = Path(folder)
-        self.monitor, self.keep_best, self.keep_last = monitor, keep_best, keep_last
+        self.monitor, self.keep_best = monitor, keep_best
         self.minutes, self.data, self.strategy = minutes, data, strategy or Strategy()
         self.epoch = self.batch = self.step = 0
         self.history: list[dict] = []
@@ -162,7 +161,7 @@ class Checkpoints(keras.callbacks.Callback):
         if not self.strategy.is_chief:
             return
         saved = self._saved()
-        for folder in set(saved) - {*self.best(), *saved[-self.keep_last :], self.folder / self.before_fall}:
+        for folder in set(saved) - {*self.best(), *saved[-LATEST:], self.folder / self.before_fall}:
             remove_folder(folder)
 
     def keep_before_fall(self):

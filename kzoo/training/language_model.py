@@ -62,7 +62,7 @@ def train_language_model(
                 loss=LabelSmoothedCrossEntropy(0.0),
                 jit_compile=translator.jit_compile,
             )
-        checkpoints = Checkpoints(unfinished, "loss", 0, run.keep_last, run.minutes, run.data, strategy)
+        checkpoints = Checkpoints(unfinished, "loss", 0, run.minutes, run.data, strategy)
         checkpoints.set_model(model)
         with preemption.saving(checkpoints):
             with strategy.scope():

@@ -307,9 +307,6 @@ class Recipe:
         only after epochs.""",
         may_differ=True,
     )
-    checkpoints_kept: Positive = key(
-        3, "number of latest checkpoints kept in addition to the best.", may_differ=True
-    )
     seed: Annotated[int, Meta(ge=0, lt=2**32)] = key(
         1, "seed of the initial weights, dropout and the order of batches."
     )
@@ -504,9 +501,6 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
     Raises:
         UserError: an unknown or missing key, a value of the wrong type, or values that cannot be combined.
     """
-    if isinstance(values.get("truncate"), bool) and "too_long" not in values:  # its name in older recipes
-        too_long = "truncate" if values["truncate"] else "error"
-        values = {"too_long": too_long, **{name: values[name] for name in values if name != "truncate"}}
     for name in {"train", "val", "test"} & values.keys():
         if isinstance(values[name], str):  # one table
             values = {**values, name: [values[name]]}

@@ -154,7 +154,7 @@ def doubts(history: list[dict], places: Counter) -> list[str]:
     if tokens < places["places"] / 2:
         padding = 1 - tokens / places["places"]
         found.append(f"{padding:.0%} of the batches is padding: raise num_shapes or tokens")
-    scored = [row for row in history if "val_chrf2" in row]  # not in runs of older versions
+    scored = [row for row in history if "val_chrf2" in row]  # not all epochs are scored
     best = max(scored, key=lambda row: row["val_chrf2"], default=None)
     if best and best["val_bleu"] < HARDLY_BLEU and best["val_chrf2"] < HARDLY_CHRF2:
         improving = best is scored[-1]

@@ -92,7 +92,6 @@ def train(
             checkpoints = Checkpoints(
                 folder / "checkpoints",
                 keep_best=recipe.average,
-                keep_last=recipe.checkpoints_kept,
                 minutes=recipe.checkpoint_minutes,
                 data=run.digest,
                 strategy=strategy,

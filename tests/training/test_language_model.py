@@ -43,7 +43,7 @@ def batches(lines: int = 60) -> Batches:
 
 
 def train(model, folder, epochs: int = 2, data: str = "text"):
-    run = Checkpoints(folder / "checkpoints", minutes=OFTEN, keep_last=2, data=data)
+    run = Checkpoints(folder / "checkpoints", minutes=OFTEN, data=data)
     preemption = Preemption(Strategy())
     with preemption.listening(), preemption.saving(run):
         train_language_model(model, batches(), batches(20), epochs, folder, preemption, verbose=0)

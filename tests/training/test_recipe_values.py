@@ -35,7 +35,6 @@ RECIPE = Recipe(
     steps=9,
     patience=4,
     average=3,
-    checkpoints_kept=5,
     checkpoint_minutes=2.5,
     seed=7,
 )
@@ -90,7 +89,7 @@ def test_callbacks_and_checkpoints(tmp_path, capsys):
     assert found["LearningRateScheduler"].schedule(2) == 0.03 / 2
     assert (found["MostSteps"].steps, found["History"].patience) == (9, 4)
     checkpoints = found["Checkpoints"]
-    assert (checkpoints.keep_best, checkpoints.keep_last, checkpoints.minutes) == (3, 5, 2.5)
+    assert (checkpoints.keep_best, checkpoints.minutes) == (3, 2.5)
 
 
 def test_a_run_records_the_rows_that_it_holds_out(tmp_path):

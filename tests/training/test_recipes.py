@@ -10,7 +10,7 @@ from message_of import message_of
 from kzoo.decoding import GNMT, SearchSettings
 from kzoo.presets.shelf import BUILDERS
 from kzoo.training import Recipe, read_recipe
-from kzoo.training.recipe import KEYS, make_recipe
+from kzoo.training.recipe import KEYS
 from kzoo.training.run import halved_rate
 from kzoo.training.tasks import make_optimizer
 
@@ -55,12 +55,6 @@ def test_the_search_of_a_recipe():
     assert SearchSettings().changed(**recipe.search_settings()) == SearchSettings(3, GNMT(0.6), 40)
     given = read_recipe("demo_scenes", ["length_penalty=0.5"]).search_settings()
     assert SearchSettings(7, GNMT(0.6)).changed(**given) == SearchSettings(7, 0.5)
-
-
-def test_runs_from_before_too_long_are_read():
-    values = {"preset": "pope_tiny", "corpus": "multi30k", "source": "en", "target": "de"}
-    assert make_recipe({**values, "truncate": True}).too_long == "truncate"
-    assert make_recipe({**values, "truncate": False}) == make_recipe(values)
 
 
 @pytest.mark.parametrize("key", ["beam_size", "max_length"])

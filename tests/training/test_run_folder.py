@@ -15,7 +15,6 @@ CHANGE_NO_STEP = {
     "epochs",
     "minutes",
     "checkpoint_minutes",
-    "checkpoints_kept",
     "shards",
     "images",
     "test",

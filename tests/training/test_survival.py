@@ -282,10 +282,10 @@ def stopped_run(folder: Path, recipe: Recipe = RECIPE, **changes) -> Path:
     return folder / "checkpoints"
 
 
-def test_the_best_and_the_last_two_are_kept(tmp_path):
+def test_the_best_and_the_last_three_are_kept(tmp_path):
     """The score is worse after each epoch: the first is the best."""
-    train(replace(RECIPE, epochs=5, average=1, checkpoints_kept=2), tmp_path)
-    assert checkpoints(tmp_path) == ["epoch_0001", "epoch_0004", "epoch_0005"]
+    train(replace(RECIPE, epochs=6, average=1), tmp_path)
+    assert checkpoints(tmp_path) == ["epoch_0001", "epoch_0004", "epoch_0005", "epoch_0006"]
 
 
 def test_a_damaged_checkpoint_is_reported_and_the_one_before_used(unbroken, tmp_path, capsys):
