@@ -74,12 +74,8 @@ def own_corpus(preset: Preset, splits: list[str]) -> Corpus:
             for split in splits or ["test"]:
                 # Otherwise, a run could be scored on rows that it was trained on: after a change of the text,
                 # other rows are drawn. Or on another project's file of the same name.
-                known = split in held_out or _is_drawn(recipe, split)
-                if known and held_out.get(split) != text_digest(corpus, split):
-                    raise UserError(
-                        f"the {split} text of {folder.parent} is not that of its training: it has changed, "
-                        "or an older kzoo held out other rows"
-                    )
+                if split in held_out and held_out[split] != text_digest(corpus, split):
+                    raise UserError(f"the {split} text of {folder.parent} is not that of its training")
             return corpus
     except UserError as error:
         raise UserError(f"{error}; give --corpus, or --files") from None

@@ -41,7 +41,6 @@ class CharacterTagger(keras.Model):
         tags: the tags of the BI scheme, such as `["B-NOUN", "I-NOUN"]`; a tag's number is its index.
         tokenizer: `CharacterTokenizer` with the embedding's vocabulary.
         num_layers: int. Number of convolutions.
-        embedding_dropout: float. Rate on the embeddings.
         dropout: float. Rate on each convolution's output.
         output_dropout: float. Rate on the input of the layer that computes the potentials.
         **kwargs: other arguments of `keras.Model`.
@@ -76,7 +75,6 @@ class CharacterTagger(keras.Model):
         tags: Sequence[str],
         tokenizer,
         num_layers: int = 3,
-        embedding_dropout: float = 0.0,
         dropout: float = 0.1,
         output_dropout: float = 0.5,
         **kwargs,
@@ -85,16 +83,11 @@ class CharacterTagger(keras.Model):
         self.embedding = embedding
         self.tag_names = list(tags)
         self.tokenizer = tokenizer
-        self.rates = {
-            "embedding_dropout": embedding_dropout,
-            "dropout": dropout,
-            "output_dropout": output_dropout,
-        }
+        self.rates = {"dropout": dropout, "output_dropout": output_dropout}
         width, dtype = embedding.output_dim, self.dtype_policy
         self.dilations = [2**i for i in range(num_layers)]
         # Each convolution is a dense layer over three positions: one, and those a dilation before and after.
         self.convolutions = [Dense(width, "relu", dtype=dtype, name=f"conv_{d}") for d in self.dilations]
-        self.embedding_dropout = keras.layers.Dropout(embedding_dropout, dtype=dtype)
         self.dropouts = [keras.layers.Dropout(dropout, dtype=dtype) for _ in self.dilations]
         self.output_dropout = keras.layers.Dropout(output_dropout, dtype=dtype)
         self.potentials = Dense(len(self.tag_names), dtype=dtype, name="potentials")
@@ -110,7 +103,7 @@ class CharacterTagger(keras.Model):
 
     def call(self, inputs, training=None):
         mask = ops.not_equal(inputs, PAD)
-        x = self.embedding_dropout(self.embedding(inputs, training=training), training=training)
+        x = self.embedding(inputs, training=training)
         inside = ops.cast(mask, x.dtype)[..., None]
         for dilation, convolution, dropout in zip(
             self.dilations, self.convolutions, self.dropouts, strict=True

@@ -73,7 +73,7 @@ def record_held_out(folder: Path, recipe: Recipe, corpus: Corpus):
 
 
 def recorded_held_out(run: Path) -> dict[str, str]:
-    """Return the digests that `record_held_out` wrote; none in a run of an older kzoo."""
+    """Return the digests that `record_held_out` wrote; none without such text."""
     return read_object(run / HELD_OUT) if (run / HELD_OUT).exists() else {}
 
 

@@ -136,13 +136,13 @@ def test_the_paper_s_dropout_is_the_default():
     """Broscheit et al. 2018, Section 4.3: 0.1 for the encoder, 0.5 for the output classifier."""
     tagger = make()
     assert [layer.rate for layer in tagger.dropouts] == [0.1, 0.1, 0.1]
-    assert (tagger.embedding_dropout.rate, tagger.output_dropout.rate) == (0, 0.5)
+    assert tagger.output_dropout.rate == 0.5
 
 
-@pytest.mark.parametrize("where", ["embedding_dropout", "dropout", "output_dropout"])
+@pytest.mark.parametrize("where", ["dropout", "output_dropout"])
 def test_where_dropout_is(where, random):
     """Of a tagger whose potentials are three of the features: each is dropped, or doubled."""
-    rates = {"embedding_dropout": 0.0, "dropout": 0.0, "output_dropout": 0.0, where: 0.5}
+    rates = {"dropout": 0.0, "output_dropout": 0.0, where: 0.5}
     tagger = make(num_layers=1, **rates)
     tagger.potentials.set_weights([np.eye(8, 3), np.zeros(3)])
     tagger.convolutions[0].set_weights(
@@ -153,7 +153,6 @@ def test_where_dropout_is(where, random):
     convolved = np.maximum(embedded + 1, 0)  # kept apart from 0
     found = ops.convert_to_numpy(tagger(ids, training=True)["potentials"])
     kept, dropped = {
-        "embedding_dropout": (2 * embedded + 2 * embedded + 1, np.ones_like(embedded)),
         "dropout": (embedded + 2 * convolved, embedded),
         "output_dropout": (2 * (embedded + convolved), np.zeros_like(embedded)),
     }[where]

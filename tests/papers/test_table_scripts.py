@@ -375,14 +375,11 @@ def test_features_of_a_stopped_call_are_those_of_a_whole_one(tmp_path):
 def test_taggers_are_trained_again_for_other_vectors_only():
     script = runpy.run_path(str(TRAINING / "glyph/tables.py"))
     recipe = script["recipe_of"]("EMB", "tiny", None)
-    row = {"recipe": {k: v for k, v in dataclasses.asdict(recipe).items() if k != "accumulate"}}  # older
-    row["tagger"] = {"dropout": 0.1, "output_dropout": 0.5}
+    row = {"recipe": dataclasses.asdict(recipe)}
     has_vectors_of = script["has_vectors_of"]
     assert has_vectors_of(row, recipe, "x.json")
     assert has_vectors_of(row, dataclasses.replace(recipe, beam_size=1, length_penalty=0.0), "x.json")
     assert not has_vectors_of(row, dataclasses.replace(recipe, epochs=11), "x.json")
-    undropped = {"recipe": row["recipe"]}  # from before its dropout was the paper's
-    assert not has_vectors_of(undropped, recipe, "x.json")
     assert not has_vectors_of(None, recipe, "x.json")
     assert "x.json" in message_of(has_vectors_of, {**row, "recipe": {"unknown": 1}}, recipe, "x.json")
 

@@ -342,9 +342,8 @@ def has_vectors_of(row: dict | None, recipe: Recipe, path: Path) -> bool:
     """Return whether a row has a tagger's scores with this recipe's vectors. Search settings may differ.
 
     `path` is the row's file, for the message if its recipe is not valid.
-    Old rows lack `"tagger"`, the tagger's dropout rates: their tagger is not the paper's.
     """
-    if row is None or "tagger" not in row:
+    if row is None:
         return False
     changes = {"beam_size": recipe.beam_size, "length_penalty": recipe.length_penalty}
     return dataclasses.replace(make_recipe(row["recipe"], str(path)), **changes) == recipe
