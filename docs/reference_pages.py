@@ -73,7 +73,7 @@ def _layers() -> dict[str, str]:
 
 def _presets() -> dict[str, str]:
     from kzoo import presets
-    from kzoo.presets.pope import transformer
+    from kzoo.presets.assembly import transformer
 
     functions = ("load", "list_presets", "build", "builder")
     builders = [name for name in dir(presets) if _is_builder(getattr(presets, name))]

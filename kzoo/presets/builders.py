@@ -123,9 +123,9 @@ def reads_pictures(builder: str, overrides: dict) -> bool:
 
 @functools.cache
 def _definitions() -> dict[str, ast.FunctionDef]:
-    """Return the functions of the builders' modules, and the backbones' constructors by their class."""
+    """Return the builders and what they call, and the backbones' constructors by their class."""
     found = {}
-    for module in set(BUILDERS.values()):
+    for module in {*BUILDERS.values(), "assembly"}:
         tree = ast.parse((HERE / f"{module}.py").read_text("utf-8"))
         found |= {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     backbones = {backbone for _, backbone in PARTS.values()}

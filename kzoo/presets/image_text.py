@@ -3,7 +3,7 @@
 from kzoo.models import Translator
 from kzoo.models.transformer import image_text_recipe
 from kzoo.presets import pope
-from kzoo.presets.glyph import Vocab
+from kzoo.presets.assembly import Vocab, transformer
 
 # Ma et al. 2020, Section III.B: Transformer base; the fully connected layer FC7 of VGG-19 has 4,096 numbers.
 BASE = {**pope.BASE, "position_encoding": "sine"}
@@ -38,6 +38,6 @@ def text_only_tiny(source_tokenizer: Vocab = None, target_tokenizer: Vocab = Non
 
 def image_text(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **settings) -> Translator:
     """Build a Transformer translator as `transformer` does, and compile it with the paper's recipe."""
-    translator = pope.transformer(source_tokenizer, target_tokenizer, **settings)
+    translator = transformer(source_tokenizer, target_tokenizer, **settings)
     translator.compile(**image_text_recipe(translator.backbone.width))  # the model without pictures, too
     return translator

@@ -1,8 +1,7 @@
 """The Transformers of the PoPE paper: Legendre positions, and the encodings it compares them with."""
 
-from kzoo.models import TransformerBackbone, Translator
-from kzoo.models.backbones import check_names, vocabulary_size_of
-from kzoo.presets.glyph import Vocab, draw_glyphs
+from kzoo.models import Translator
+from kzoo.presets.assembly import Vocab, transformer
 
 # Vaswani et al. 2017, Table 3, row "base": the paper's models.
 BASE = {
@@ -97,37 +96,3 @@ def rope_tiny(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **
 def learned_tiny(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
     """Small Transformer with a learned vector for each position, pre-norm."""
     return transformer(source_tokenizer, target_tokenizer, **{**TINY, **LEARNED, **overrides})
-
-
-def transformer(
-    source_tokenizer: Vocab = None,
-    target_tokenizer: Vocab = None,
-    source_vocabulary_size: int = 8000,
-    target_vocabulary_size: int | None = None,
-    font: str | None = None,
-    **settings,
-) -> Translator:
-    """Build a Transformer translator and compile it with Vaswani's recipe.
-
-    Args:
-        source_tokenizer: `SubwordTokenizer` of the source, or of both languages; `CharacterTokenizer` for
-            `source_embedding="glyph"`.
-        target_tokenizer: `SubwordTokenizer` of the target; `None`: one joint vocabulary.
-        source_vocabulary_size: int. Used without a `source_tokenizer`.
-        target_vocabulary_size: int. Used without a `target_tokenizer`; `None`: one joint vocabulary.
-        font: font file for `source_embedding="glyph"`; see `kzoo.text.render_glyphs`.
-        **settings: arguments of `TransformerBackbone`.
-
-    Raises:
-        UserError: an unknown setting.
-    """
-    check_names(settings, transformer, TransformerBackbone)
-    backbone = TransformerBackbone(
-        vocabulary_size_of(source_tokenizer, source_vocabulary_size),
-        vocabulary_size_of(target_tokenizer, target_vocabulary_size),
-        **settings,
-    )
-    draw_glyphs(backbone, source_tokenizer, font)
-    translator = Translator(backbone, source_tokenizer, target_tokenizer)
-    translator.compile(**translator.backbone.compile_arguments())
-    return translator

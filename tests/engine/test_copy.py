@@ -10,7 +10,7 @@ from kzoo.decoding import GNMT
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
 from kzoo.presets import image_text_tiny
-from kzoo.presets.pope import transformer
+from kzoo.presets.assembly import transformer
 from kzoo.text import SubwordTokenizer, train_subwords
 
 TEXTS = ["a dog runs", "", "the girl"]

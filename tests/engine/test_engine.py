@@ -24,7 +24,7 @@ from kzoo.hub import Preset, seal
 from kzoo.models import Translator
 from kzoo.positions import sine_table
 from kzoo.presets import load, locate
-from kzoo.presets.pope import transformer
+from kzoo.presets.assembly import transformer
 from kzoo.text import SubwordTokenizer, train_subwords
 from kzoo.text.vocabulary import END, NOT_TEXT, START
 

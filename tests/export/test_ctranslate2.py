@@ -15,7 +15,7 @@ from kzoo.export import export_ctranslate2
 from kzoo.models import Translator
 from kzoo.models.transformer import ADDED_POSITIONS
 from kzoo.presets import attention_bridge_bilingual_tiny, pope_tiny
-from kzoo.presets.pope import transformer
+from kzoo.presets.assembly import transformer
 from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, train_subwords
 from kzoo.text.vocabulary import END, PAD, START, UNKNOWN
 

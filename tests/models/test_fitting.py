@@ -7,7 +7,7 @@ from message_of import message_of
 
 from kzoo.data import Batches
 from kzoo.presets import attention_bridge_bilingual_tiny
-from kzoo.presets.pope import transformer
+from kzoo.presets.assembly import transformer
 from kzoo.text import SubwordTokenizer, train_subwords
 
 pytestmark = pytest.mark.usefixtures("untraced")

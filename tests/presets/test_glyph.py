@@ -11,7 +11,7 @@ import pytest
 from kzoo.data import Batches
 from kzoo.errors import UserError
 from kzoo.presets import glyph_zh_en, glyph_zh_en_tiny, lookup_zh_en, lookup_zh_en_tiny, pope_tiny
-from kzoo.presets.glyph import recurrent
+from kzoo.presets.assembly import recurrent
 from kzoo.text import CharacterTokenizer, SubwordTokenizer, render_glyphs, train_subwords
 
 TRAINING = Path(__file__).parents[2] / "training"
