@@ -18,6 +18,7 @@ from kzoo.errors import UserError
 from kzoo.serve.batching import Busy
 from kzoo.serve.bodies import RETRY_SECONDS, BoundedBody, refuse
 from kzoo.serve.inputs import image_kind
+from kzoo.serve.libretranslate import libretranslate_routes
 from kzoo.serve.metrics import Counted
 from kzoo.serve.openapi import openapi_route
 from kzoo.serve.page import page_routes
@@ -27,7 +28,7 @@ from kzoo.serve.served import BROKEN, Served
 # Maximum elements of a request's JSON: 256 sentences with 800 commas each.
 ELEMENTS = 200_000
 # Probes and Prometheus send the machine's address as Host. The answers are of no use to another site.
-BY_ADDRESS = ("/healthz", "/readyz", "/metrics")
+BY_ADDRESS = ("/healthz", "/readyz", "/metrics", "/health")
 
 
 def create_app(
@@ -56,6 +57,7 @@ def create_app(
     app = Starlette(
         routes=[
             *model_routes(served),
+            *libretranslate_routes(served),
             *page_routes(served),
             *operation_routes(served),
             openapi_route(served),

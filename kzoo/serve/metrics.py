@@ -15,7 +15,11 @@ from prometheus_client import (
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.35, 0.5, 0.7, 1, 1.5, 2.5, 5, 10, 20, 30)
 SENTENCES = (1, 2, 4, 8, 16, 32, 48, 64)
 # Requests are counted by purpose, not by path: clients could invent any number of paths.
-PURPOSES = (("/v1/models", "model"), ("/page", "page"), ("/healthz", "probe"), ("/readyz", "probe"))
+PURPOSES = (
+    *((start, "model") for start in ("/v1/models", "/translate", "/detect", "/languages")),
+    ("/page", "page"),
+    *((start, "probe") for start in ("/healthz", "/readyz", "/health")),
+)
 
 
 class Metrics:

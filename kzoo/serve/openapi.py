@@ -15,6 +15,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from kzoo.serve.inputs import image_kind
+from kzoo.serve.libretranslate import (
+    FORMS,
+    Detected,
+    DetectQuestion,
+    Health,
+    Language,
+    Question,
+    Translation,
+    Translations,
+)
 from kzoo.serve.rest import (
     MARKED,
     Signature,
@@ -28,7 +38,9 @@ from kzoo.serve.rest import (
 from kzoo.serve.served import Served
 
 PATH = "/openapi.json"
-ABOUT = "A translation model, served by kzoo with TensorFlow Serving's REST interface."
+ABOUT = (
+    "A translation model, served by kzoo with TensorFlow Serving's REST interface and LibreTranslate's API."
+)
 MEANINGS = {
     "translation": "The best translation; with n_best and prefixed, all of the beam, best first.",
     "score": "log P of the translation with the length penalty: closer to zero is more certain.",
@@ -121,7 +133,8 @@ def description(served: Served) -> dict:
     requests, answers = (
         [kind for one in found.values() for kind in getattr(one, side)] for side in ("requests", "answers")
     )
-    types = [*requests, *answers, Status, Alive, Error]
+    libre = [Question, Translation, Translations, DetectQuestion, list[Detected], list[Language], Health]
+    types = [*requests, *answers, *libre, Status, Alive, Error]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     schema_of = dict(zip(types, schemas, strict=True))
 
@@ -158,6 +171,21 @@ def description(served: Served) -> dict:
                 "get": call("The model's signatures", about, operationId=f"metadata{end}")
             },
         }
+    for path, question, kinds_of_answer, summary in (
+        ("/translate", Question, (Translation, Translations), "Translate, as LibreTranslate"),
+        ("/detect", DetectQuestion, (list[Detected],), "Identify a language, as LibreTranslate"),
+    ):
+        kinds = dict.fromkeys(("application/json", *FORMS), {"schema": schema_of[question]})
+        posted = {"required": True, "content": kinds}
+        schema = {"anyOf": [schema_of[kind] for kind in kinds_of_answer]}
+        responses = answered(schema, "As LibreTranslate.") | errors(*ERRORS)
+        paths[path] = {"post": call(summary, responses, operationId=path[1:], requestBody=posted)}
+    for path, answer, summary in (
+        ("/languages", list[Language], "The languages served, as LibreTranslate"),
+        ("/health", Health, "Whether the server answers, as LibreTranslate"),
+    ):
+        responses = answered(schema_of[answer], "As LibreTranslate.")
+        paths[path] = {"get": call(summary, responses, operationId=path[1:])}
     ok = answered(schema_of[Alive], "Yes.")
     text = {"200": {"description": "In Prometheus's format.", "content": {"text/plain": {}}}}
     paths |= {

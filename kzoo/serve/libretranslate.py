@@ -1,0 +1,316 @@
+"""LibreTranslate's API: translation, language identification, the languages served, health.
+
+https://docs.libretranslate.com/api/
+"""
+
+import importlib.util
+import re
+import sys
+from collections.abc import Iterable
+from functools import cache, cached_property
+from typing import Annotated, Literal
+from urllib.parse import parse_qsl
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from kzoo.errors import UserError
+from kzoo.serve.served import Served
+from kzoo.text.languages import main_code, matching_code
+
+AUTO = "auto"
+MOST_FIELDS = 20  # of a form
+CANDIDATES = 3  # languages that a text may be in, as LibreTranslate lists them
+FORMS = "application/x-www-form-urlencoded", "multipart/form-data"
+
+
+class DetectQuestion(Struct):
+    """A text, or several of one language."""
+
+    q: Annotated[str | list[str], Meta(description="A text, or a list of texts.")]
+
+
+class Question(DetectQuestion):
+    """Texts to translate. Other fields are ignored, such as the `api_key` that clients send."""
+
+    source: Annotated[str, Meta(description='The language of the texts; "auto": it is identified.')]
+    target: Annotated[str, Meta(description="The language of the translations.")]
+    format: Literal["text"] = "text"
+    alternatives: Annotated[int, Meta(ge=0, description="Further translations of each text.")] = 0
+
+
+class Detected(Struct):
+    """A language that a text may be in."""
+
+    confidence: Annotated[float, Meta(description="In percent.")]
+    language: str
+
+
+class Translation(Struct, omit_defaults=True):
+    """The answer to a question with one text; `None` is left out."""
+
+    translatedText: str
+    detectedLanguage: Annotated[Detected | None, Meta(description='If the source is "auto".')] = None
+    alternatives: Annotated[list[str] | None, Meta(description="If some are asked for.")] = None
+
+
+class Translations(Struct, omit_defaults=True):
+    """The answer to a question with a list of texts."""
+
+    translatedText: list[str]
+    detectedLanguage: list[Detected] | None = None
+    alternatives: list[list[str]] | None = None
+
+
+class Language(Struct):
+    """A language, and those that it can be translated to."""
+
+    code: str
+    name: Annotated[str, Meta(description="In English.")]
+    targets: list[str]
+
+
+class Health(Struct):
+    """The answer of the probe."""
+
+    status: Literal["ok"] = "ok"
+
+
+class Directions:
+    """The directions that a preset translates, with the codes that clients use: of two letters if possible.
+
+    Each language can be "translated" to itself, as with LibreTranslate: the text stays as it is.
+
+    Args:
+        served: the preset.
+    """
+
+    def __init__(self, served: Served):
+        self._translator, pairs = served.translator, set()
+        if served.translator.image_shape is None:
+            pairs = {
+                (common_code(source), common_code(target)) for source, target in _pairs(self._translator)
+            }
+        codes = sorted({code for pair in pairs for code in pair})
+        self.targets = {
+            code: sorted({code, *(end for start, end in pairs if start == code)}) for code in codes
+        }
+
+    def resolved(self, source: str, target: str) -> tuple[str, str] | None:
+        """Return the model's codes of a direction; `None` if both languages are the same.
+
+        Raises:
+            UserError: the model lacks a language, or reads images.
+        """
+        if self._translator.image_shape is not None:
+            raise UserError("the model reads an image with each text: POST to /v1/models/… instead")
+        known = list(self.targets)
+        if known and (found := matching_code(source, known)) and found == matching_code(target, known):
+            return None
+        return self._translator.direction(source, target)
+
+    def languages(self) -> list[Language]:
+        """Return the languages, by name."""
+        found = [Language(code, english_name(code), targets) for code, targets in self.targets.items()]
+        return sorted(found, key=lambda language: language.name)
+
+    @cached_property
+    def identifier(self) -> "Identifier":
+        """What identifies the language of a text, among those served."""
+        return Identifier(self.targets)
+
+
+class Identifier:
+    """Identifies which of some languages a text is in, with py3langid.
+
+    Args:
+        codes: the languages. Those that py3langid does not know are never found.
+
+    Raises:
+        UserError: py3langid is not installed, or knows none of the languages.
+    """
+
+    def __init__(self, codes: Iterable[str]):
+        if not importlib.util.find_spec("py3langid"):
+            raise UserError(
+                "the server cannot identify languages, because py3langid is not installed: name the source"
+            )
+        from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+        self._identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+        self._codes = {}
+        for code in codes:
+            self._codes.setdefault(main_code(code), code)
+        known = self._codes.keys() & set(self._identifier.labels)
+        if not known:
+            raise UserError("the server cannot identify any of its languages: name the source")
+        self._identifier.set_languages(known)
+
+    def __call__(self, text: str) -> list[Detected]:
+        """Return the most likely languages of a text, best first."""
+        found = self._identifier.rank(text)[:CANDIDATES]
+        percent = [Detected(float(round(100 * share)), self._codes[code]) for code, share in found]
+        return [percent[0], *(other for other in percent[1:] if other.confidence)]
+
+
+def _pairs(translator) -> list[tuple[str, str]]:
+    """Return a translator's directions; none of a translator that does not name its languages."""
+    if translator.multilingual:
+        codes = translator.languages
+        return [(source, target) for source in codes for target in codes if source != target]
+    source, target = translator.languages
+    targets = translator.target_languages or [target]
+    return [(one, end) for one in (source or "").split("+") for end in targets if one and end]
+
+
+def common_code(code: str) -> str:
+    """Return a code as most programs write it: `fr` for `fra`, `zh-Hans` for `cmn_Hans`."""
+    return "-".join([main_code(code), *re.split("[-_]", code)[1:]])
+
+
+@cache
+def english_name(code: str) -> str:
+    """Return a language's English name by Unicode's CLDR; the code, if it has none."""
+    from babel import Locale
+
+    names = Locale("en").languages
+    return names.get(code.replace("-", "_")) or names.get(main_code(code)) or code
+
+
+def libretranslate_routes(served: Served) -> list[Route]:
+    """Return the routes of LibreTranslate's API."""
+    directions = Directions(served)
+
+    async def identified(texts: list[str]) -> list[list[Detected]]:
+        def identify():
+            return [directions.identifier(text) for text in texts]
+
+        served.limits.check_texts(texts)
+        if not directions.targets:
+            raise UserError("the server cannot identify languages, because it names none: name the source")
+        return await served.in_thread(identify, size=sys.maxsize)
+
+    async def translate(request: Request) -> Response:
+        asked = await question(request, served, Question)
+        texts = [asked.q] if isinstance(asked.q, str) else asked.q
+        detected = None
+        if asked.source == AUTO:
+            detected = [candidates[0] for candidates in await identified(texts)]
+        sources = [one.language for one in detected] if detected else [asked.source] * len(texts)
+        pairs = [directions.resolved(source, asked.target) for source in sources]
+        found = await translated(served, texts, pairs, asked.alternatives)
+        best, others = [texts[0] for texts in found], [texts[1:] for texts in found]
+        several = Translations(best, detected, others if asked.alternatives else None)
+        return answered(only(several) if isinstance(asked.q, str) else several)
+
+    async def detect(request: Request) -> Response:
+        asked = await question(request, served, DetectQuestion)
+        text = asked.q if isinstance(asked.q, str) else "\n".join(asked.q)
+        (found,) = await identified([text])
+        return answered(found)
+
+    async def languages(_) -> Response:
+        return answered(directions.languages())
+
+    async def health(_) -> Response:
+        return answered(Health())
+
+    return [
+        Route("/translate", translate, methods=["POST"]),
+        Route("/detect", detect, methods=["POST"]),
+        Route("/languages", languages),
+        Route("/health", health),
+    ]
+
+
+def only(several: Translations) -> Translation:
+    """Return the answer for the only text."""
+    values = (getattr(several, name) for name in several.__struct_fields__)
+    return Translation(*(value and value[0] for value in values))
+
+
+async def translated(
+    served: Served, texts: list[str], directions: list[tuple[str, str] | None], alternatives: int
+) -> list[list[str]]:
+    """Return each text's best translation and up to `alternatives` others; of a text without direction, it.
+
+    Raises:
+        UserError: an invalid request.
+        Busy: too many rows are waiting.
+    """
+    served.limits.check_texts(texts)
+    most = served.settings.beam_size - 1
+    if alternatives > most:
+        raise UserError(
+            f"alternatives must be at most {most}, as many as the search finds, not {alternatives}"
+        )
+    found = [[text] for text in texts]
+    if mine := [number for number, pair in enumerate(directions) if pair]:
+        sources, targets = (list(side) for side in zip(*(directions[i] for i in mine), strict=True))
+        prepared = await served.prepared([texts[i] for i in mine], sources, targets, split_sentences=True)
+        joined = prepared.split.join(await served.search(prepared, alternatives + 1))
+        for number, hypotheses in zip(mine, joined, strict=True):
+            best, *others = dict.fromkeys(hypothesis.text for hypothesis in hypotheses)
+            found[number] = [best, *filter(None, others)]
+    return found
+
+
+async def question(request: Request, served: Served, kind: type):
+    """Return a request's fields: of a JSON object, or of a form and the address, as a `kind`.
+
+    Raises:
+        UserError: a field is missing or invalid, or the body is not what its Content-Type says.
+        HTTPException: another Content-Type.
+    """
+    body, content_type = await request.body(), request.headers.get("content-type", FORMS[0])
+    media = content_type.partition(";")[0].strip().lower()
+
+    def fields() -> dict:
+        if media == "application/json" or media.endswith("+json"):
+            return _json_fields(body)
+        sent = form if media == FORMS[1] else _form_fields(body)
+        sent = {key: re.sub(r"\r\n?", "\n", value) for key, value in sent.items() if isinstance(value, str)}
+        return sent | dict(request.query_params)
+
+    def read():
+        given = {key: value for key, value in fields().items() if value not in (None, "", [])}
+        try:
+            return msgspec.convert(given, kind, strict=False)
+        except msgspec.ValidationError as error:
+            raise UserError(f"the request: {error}") from None
+
+    if media == FORMS[1]:
+        if not importlib.util.find_spec("python_multipart"):
+            raise HTTPException(
+                415, f"{FORMS[1]} needs python-multipart on the server: send {FORMS[0]} or JSON"
+            )
+        form = await request.form(max_files=0, max_fields=MOST_FIELDS)
+    elif media not in FORMS and not media.endswith("json"):
+        raise HTTPException(415, f"Content-Type {media[:80]}: send application/json or {FORMS[0]}")
+    return await served.in_thread(read, size=len(body))
+
+
+def _json_fields(body: bytes) -> dict:
+    try:
+        found = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UserError(f"the body: {error}") from None
+    if not isinstance(found, dict):
+        raise UserError("the body: a JSON object is needed")
+    return found
+
+
+def _form_fields(body: bytes) -> dict[str, str]:
+    try:
+        return dict(parse_qsl(body.decode(), max_num_fields=MOST_FIELDS, errors="strict"))
+    except ValueError:
+        raise UserError(f"the body is not a form in UTF-8 of at most {MOST_FIELDS} fields") from None
+
+
+def answered(content) -> Response:
+    """Return an answer in JSON."""
+    return Response(msgspec.json.encode(content), media_type="application/json")

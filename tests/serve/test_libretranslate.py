@@ -1,0 +1,177 @@
+"""LibreTranslate's API over HTTP: its fields and statuses, and the strings of `translate`."""
+
+import asyncio
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+from conftest import LIMITS
+from tiny_models import BEAM, bridge, pictures, pope
+
+from kzoo.decoding import SearchSettings
+from kzoo.serve import Served, create_app, searches
+
+TEXTS = ["a man.", "", "two dogs.\nmen."]
+JSON, PLAIN = {"Content-Type": "application/json"}, {"Content-Type": "text/plain"}
+ASKED = {"q": "a man.", "source": "en", "target": "de"}
+
+
+@pytest.fixture(autouse=True)
+def ready_at_once(monkeypatch):
+    monkeypatch.setattr(searches, "USUAL_LENGTH", 0)
+
+
+def ask(translator, *requests) -> list[httpx.Response]:
+    """Return the answers to requests: the arguments of httpx's `request`, after method and path."""
+    translator.search = SearchSettings(BEAM)
+    app = create_app(Served(translator, "tiny", max_batch=2, limits=LIMITS))
+
+    async def main():
+        transport = httpx.ASGITransport(app)
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=transport, base_url="http://test", timeout=300) as client,
+        ):
+            return [await client.request(method, path, **more) for method, path, more in requests]
+
+    return asyncio.run(main())
+
+
+def translate(**body):
+    return "POST", "/translate", {"json": ASKED | body}
+
+
+def test_a_text_and_a_list_give_the_strings_of_translate():
+    one, several = ask(pope(), translate(), translate(q=TEXTS))
+    expected = pope().translate(TEXTS, split_sentences=True)
+    assert one.json() == {"translatedText": expected[0]}
+    assert several.json() == {"translatedText": expected}
+
+
+def test_json_forms_and_the_address_say_the_same():
+    """deep-translator sends all fields in the address, libretranslatepy a form, browsers JSON."""
+    form = {"content": urlencode(ASKED), "headers": {"Content-Type": "application/x-www-form-urlencoded"}}
+    asked = [
+        translate(),
+        ("POST", "/translate", form),
+        ("POST", "/translate", {"params": ASKED}),
+        translate(alternatives="0", format="", api_key="", other=[1]),
+    ]
+    answers = ask(pope(), *asked)
+    assert [answer.status_code for answer in answers] == [200] * len(asked)
+    assert len({answer.text for answer in answers}) == 1
+
+
+def test_a_form_of_several_parts():
+    pytest.importorskip("python_multipart")
+    parts = {key: (None, value) for key, value in ASKED.items()}
+    one, other = ask(pope(), translate(), ("POST", "/translate", {"files": parts}))
+    assert one.json() == other.json()
+
+
+def test_line_ends_of_forms_are_those_of_json():
+    form = {"data": ASKED | {"q": "a man.\r\nmen."}}
+    one, other = ask(pope(), translate(q="a man.\nmen."), ("POST", "/translate", form))
+    assert one.json() == other.json()
+
+
+def test_alternatives_are_the_other_translations_of_the_beam():
+    one, several = ask(pope(), translate(alternatives=2), translate(q=TEXTS, alternatives=2))
+    found = pope().n_best(TEXTS, BEAM, split_sentences=True)
+    texts = [list(dict.fromkeys(hypothesis.text for hypothesis in best)) for best in found]
+    others = [[text for text in more if text] for _, *more in texts]
+    assert one.json() == {"translatedText": texts[0][0], "alternatives": others[0]}
+    assert several.json() == {"translatedText": [best[0] for best in texts], "alternatives": others}
+
+
+def test_languages_of_one_direction_and_of_many():
+    (one,), (many,), (none,) = (ask(model(), ("GET", "/languages", {})) for model in (pope, bridge, pictures))
+    assert one.json() == [
+        {"code": "en", "name": "English", "targets": ["de", "en"]},
+        {"code": "de", "name": "German", "targets": ["de"]},
+    ]
+    every = ["de", "en", "fr"]
+    assert [(row["code"], row["targets"]) for row in many.json()] == [
+        (code, every) for code in ("en", "fr", "de")
+    ]
+    assert none.json() == []
+
+
+def test_codes_of_a_region_and_the_direction_of_a_multilingual_model():
+    region, many = ask(pope(), translate(source="en-GB")), ask(bridge(), translate(source="de", target="fr"))
+    assert region[0].json()["translatedText"] == pope().translate(ASKED["q"])[0]
+    assert many[0].json()["translatedText"] == bridge().translate([ASKED["q"]], "de", "fr")[0]
+
+
+def test_a_text_in_the_target_language_stays():
+    (answer,) = ask(pope(), translate(q=["Ein Mann.", ""], source="de", alternatives=1))
+    assert answer.json() == {"translatedText": ["Ein Mann.", ""], "alternatives": [[], []]}
+
+
+def test_languages_are_identified_among_those_served():
+    pytest.importorskip("py3langid")
+    german, english = "Zwei Männer stehen am Fluss und angeln.", "two dogs."
+    detected, several, auto, autos = ask(
+        pope(),
+        ("POST", "/detect", {"data": {"q": german}}),
+        ("POST", "/detect", {"json": {"q": ["two dogs and a man", "stand on the street."]}}),
+        translate(q=english, source="auto"),
+        translate(q=[german, english], source="auto"),
+    )
+    (best, *_) = detected.json()
+    assert best["language"] == "de" and 50 < best["confidence"] <= 100
+    assert several.json()[0]["language"] == "en"
+    expected = pope().translate([english])
+    assert auto.json()["translatedText"] == expected[0]
+    assert auto.json()["detectedLanguage"]["language"] == "en"
+    assert autos.json()["translatedText"] == [german, *expected]
+    assert [one["language"] for one in autos.json()["detectedLanguage"]] == ["de", "en"]
+
+
+def test_without_its_library_no_language_is_identified(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "py3langid", None)
+    for answer in ask(pope(), translate(source="auto"), ("POST", "/detect", {"data": {"q": "a man"}})):
+        assert answer.status_code == 400
+        assert "py3langid" in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("model", "request_", "status", "word"),
+    [
+        (pope, ("POST", "/translate", {"json": {"source": "en", "target": "de"}}), 400, "`q`"),
+        (pope, translate(q=""), 400, "`q`"),
+        (pope, translate(q=[]), 400, "`q`"),
+        (pope, translate(q=[1]), 400, "str"),
+        (pope, translate(source=None), 400, "`source`"),
+        (pope, translate(target=""), 400, "`target`"),
+        (pope, translate(source="fr"), 400, "'fr'"),
+        (pope, translate(target="xx"), 400, "'xx'"),
+        (pope, translate(format="pdf"), 400, "pdf"),
+        (pope, translate(alternatives="two"), 400, "alternatives"),
+        (pope, translate(alternatives=-1), 400, "alternatives"),
+        (pope, translate(alternatives=BEAM), 400, f"at most {BEAM - 1}"),
+        (pope, translate(q="a" * 201), 400, "201"),
+        (pope, translate(q=["a"] * 5), 400, "5 sentences"),
+        (pope, ("POST", "/translate", {"json": [1]}), 400, "object"),
+        (pope, ("POST", "/translate", {"json": "q"}), 400, "object"),
+        (pope, ("POST", "/translate", {"content": b"{", "headers": JSON}), 400, ""),
+        (pope, ("POST", "/translate", {"data": {str(i): "1" for i in range(30)}}), 400, "fields"),
+        (pope, ("POST", "/translate", {"content": b"q=%ff&source=en&target=de"}), 400, "UTF-8"),
+        (pope, ("POST", "/translate", {"content": b"a", "headers": PLAIN}), 415, "json"),
+        (pope, ("GET", "/translate", {}), 405, ""),
+        (pope, ("POST", "/languages", {}), 405, ""),
+        (pope, ("POST", "/translate_file", {}), 404, ""),
+        (pictures, translate(), 400, "image"),
+        (pictures, ("POST", "/detect", {"data": {"q": "a"}}), 400, "identify"),
+    ],
+)  # fmt: skip
+def test_errors_have_libretranslates_form(model, request_, status, word):
+    (answer,) = ask(model(), request_)
+    assert (answer.status_code, list(answer.json())) == (status, ["error"])
+    assert word in answer.json()["error"]
+    assert "\n" not in answer.json()["error"]
+
+
+def test_health():
+    (answer,) = ask(pope(), ("GET", "/health", {}))
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
