@@ -4,6 +4,7 @@ https://docs.libretranslate.com/api/
 """
 
 import importlib.util
+import itertools
 import re
 import sys
 from collections.abc import Iterable
@@ -19,6 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from kzoo.errors import UserError
+from kzoo.serve.markup import Markup
 from kzoo.serve.served import Served
 from kzoo.text.languages import main_code, matching_code
 
@@ -39,7 +41,7 @@ class Question(DetectQuestion):
 
     source: Annotated[str, Meta(description='The language of the texts; "auto": it is identified.')]
     target: Annotated[str, Meta(description="The language of the translations.")]
-    format: Literal["text"] = "text"
+    format: Literal["text", "html"] = "text"
     alternatives: Annotated[int, Meta(ge=0, description="Further translations of each text.")] = 0
 
 
@@ -174,7 +176,9 @@ def common_code(code: str) -> str:
 
 @cache
 def english_name(code: str) -> str:
-    """Return a language's English name by Unicode's CLDR; the code, if it has none."""
+    """Return a language's English name by Unicode's CLDR; the code if it has none, or without Babel."""
+    if not importlib.util.find_spec("babel"):
+        return code
     from babel import Locale
 
     names = Locale("en").languages
@@ -189,20 +193,26 @@ def libretranslate_routes(served: Served) -> list[Route]:
         def identify():
             return [directions.identifier(text) for text in texts]
 
-        served.limits.check_texts(texts)
         if not directions.targets:
             raise UserError("the server cannot identify languages, because it names none: name the source")
         return await served.in_thread(identify, size=sys.maxsize)
 
     async def translate(request: Request) -> Response:
         asked = await question(request, served, Question)
-        texts = [asked.q] if isinstance(asked.q, str) else asked.q
+        texts, markups = [asked.q] if isinstance(asked.q, str) else asked.q, None
+        served.limits.check_texts(texts)
+        if asked.format == "html":
+            markups = await served.in_thread(lambda: list(map(Markup, texts)), size=sys.maxsize)
         detected = None
         if asked.source == AUTO:
-            detected = [candidates[0] for candidates in await identified(texts)]
+            plain = [" ".join(markup.texts) for markup in markups] if markups else texts
+            detected = [candidates[0] for candidates in await identified(plain)]
         sources = [one.language for one in detected] if detected else [asked.source] * len(texts)
         pairs = [directions.resolved(source, asked.target) for source in sources]
-        found = await translated(served, texts, pairs, asked.alternatives)
+        if markups:
+            found = await translated_markup(served, texts, markups, pairs)
+        else:
+            found = await translated(served, texts, pairs, asked.alternatives)
         best, others = [texts[0] for texts in found], [texts[1:] for texts in found]
         several = Translations(best, detected, others if asked.alternatives else None)
         return answered(only(several) if isinstance(asked.q, str) else several)
@@ -210,6 +220,7 @@ def libretranslate_routes(served: Served) -> list[Route]:
     async def detect(request: Request) -> Response:
         asked = await question(request, served, DetectQuestion)
         text = asked.q if isinstance(asked.q, str) else "\n".join(asked.q)
+        served.limits.check_texts([text])
         (found,) = await identified([text])
         return answered(found)
 
@@ -242,7 +253,6 @@ async def translated(
         UserError: an invalid request.
         Busy: too many rows are waiting.
     """
-    served.limits.check_texts(texts)
     most = served.settings.beam_size - 1
     if alternatives > most:
         raise UserError(
@@ -257,6 +267,19 @@ async def translated(
             best, *others = dict.fromkeys(hypothesis.text for hypothesis in hypotheses)
             found[number] = [best, *filter(None, others)]
     return found
+
+
+async def translated_markup(
+    served: Served, texts: list[str], markups: list[Markup], directions: list[tuple[str, str] | None]
+) -> list[list[str]]:
+    """Return the translation of each piece of HTML, without alternatives; the errors are `translated`'s."""
+    parts = [markup.texts if pair else [] for markup, pair in zip(markups, directions, strict=True)]
+    served.limits.check_count(sum(map(len, parts)))
+    pairs = [pair for some, pair in zip(parts, directions, strict=True) for _ in some]
+    found = iter(await translated(served, list(itertools.chain(*parts)), pairs, 0))
+    tables = [{text: next(found)[0] for text in some} for some in parts]
+    each = zip(texts, markups, tables, directions, strict=True)
+    return [[markup.translated(table, pair[1]) if pair else text] for text, markup, table, pair in each]
 
 
 async def question(request: Request, served: Served, kind: type):

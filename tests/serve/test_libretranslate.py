@@ -1,6 +1,8 @@
 """LibreTranslate's API over HTTP: its fields and statuses, and the strings of `translate`."""
 
 import asyncio
+import sys
+from html import escape
 from urllib.parse import urlencode
 
 import httpx
@@ -129,7 +131,7 @@ def test_languages_are_identified_among_those_served():
 
 
 def test_without_its_library_no_language_is_identified(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "py3langid", None)
+    monkeypatch.setitem(sys.modules, "py3langid", None)
     for answer in ask(pope(), translate(source="auto"), ("POST", "/detect", {"data": {"q": "a man"}})):
         assert answer.status_code == 400
         assert "py3langid" in answer.json()["error"]
@@ -147,6 +149,7 @@ def test_without_its_library_no_language_is_identified(monkeypatch):
         (pope, translate(source="fr"), 400, "'fr'"),
         (pope, translate(target="xx"), 400, "'xx'"),
         (pope, translate(format="pdf"), 400, "pdf"),
+        (pope, translate(format="html", q="".join(f"<p>{c}</p>" for c in "adegm")), 400, "5 sentences"),
         (pope, translate(alternatives="two"), 400, "alternatives"),
         (pope, translate(alternatives=-1), 400, "alternatives"),
         (pope, translate(alternatives=BEAM), 400, f"at most {BEAM - 1}"),
@@ -170,6 +173,22 @@ def test_errors_have_libretranslates_form(model, request_, status, word):
     assert (answer.status_code, list(answer.json())) == (status, ["error"])
     assert word in answer.json()["error"]
     assert "\n" not in answer.json()["error"]
+
+
+def test_html_keeps_its_elements():
+    """The strings come from a list of texts, which the model translates as ever."""
+    html = "<p class='a'>a man.</p>\n<script>a man.</script><ul><li> dogs &amp; men.</li><li>a man.</li></ul>"
+    (one, both, same) = ask(
+        pope(),
+        translate(q=html, format="html"),
+        translate(q=[html, "men."], format="html", alternatives=1),
+        translate(q=html, format="html", source="de"),
+    )
+    man, dogs, men = (escape(text) for text in pope().translate(["a man.", "dogs & men.", "men."]))
+    expected = f'<p class="a">{man}</p>\n<script>a man.</script><ul><li> {dogs}</li><li>{man}</li></ul>'
+    assert one.json() == {"translatedText": expected}
+    assert both.json() == {"translatedText": [expected, men], "alternatives": [[], []]}
+    assert same.json() == {"translatedText": html}
 
 
 def test_health():
