@@ -1,4 +1,4 @@
-"""`kzoo evaluate`, a preset's scores; `kzoo report`, two presets compared on a page."""
+"""`kzoo evaluate`, a preset's scores; `kzoo report`, two presets compared on a page; the end of training."""
 
 import sys
 import warnings
@@ -17,6 +17,7 @@ from kzoo.files import check_writable
 if TYPE_CHECKING:
     from kzoo.data import Corpus
     from kzoo.hub import Preset
+    from kzoo.training.recipe import Recipe
 
 app = typer.Typer()
 
@@ -217,6 +218,47 @@ def report(
     print(comparison_table(*compared))
     for name, search in zip(names, searches, strict=True):
         print(f"{name}: {search}")
+
+
+def score_run(folder: Path, recipe: "Recipe"):
+    """Print how good a finished run's model is on the run's own test set; write it to `report.html`, too.
+
+    A model of several languages gets a table of its directions alone.
+    """
+    from kzoo.evaluation.directions import evaluate_directions, summarize_directions
+    from kzoo.evaluation.quality import examples, most_helpful, scores_with_intervals, write_quality
+    from kzoo.evaluation.scores import evaluate as evaluate_splits
+    from kzoo.evaluation.scores import markdown_table
+    from kzoo.evaluation.text_to_score import directions_to_score, text_to_score
+    from kzoo.presets.shelf import locate
+
+    preset = locate(str(folder / "preset"))
+    data = text_to_score(preset, None, None, [])
+    translator = open_translator(preset, preset.search, "auto")
+    truncate = recipe.too_long != "error"
+    if recipe.languages:
+        name, directions, unseen = directions_to_score(preset.folder, data, [], translator.languages)
+        scores = evaluate_directions(translator, data, name, directions, truncate=truncate)
+        print(summarize_directions(scores, unseen or ()))
+        return
+    languages = recipe.source, recipe.target
+    sources, references = data.pairs("test", *languages)
+    _, translations = evaluate_splits(translator, data, ["test"], *languages, truncate=truncate)
+    more = data.more_references("test", recipe.target)
+    scores = scores_with_intervals(translations["test"], references, recipe.target, more)
+    chosen = examples(sources, references, translations["test"])
+    advice = most_helpful(folder / "history.csv") if recipe.cooldown else ""
+    print("\nThe best, the median and the worst translations of the test set\n")
+    for case in chosen:
+        print(f"source:      {case.source}\nreference:   {case.reference}")
+        print(f"translation: {case.translations[0]}\n")
+    print(markdown_table(("score", "test set", "95 % interval"), (score.cells for score in scores)))
+    print("\n" + "\n".join(f"{score.name}: `{score.signature}`" for score in scores))
+    if advice:
+        print(f"\n{advice}")
+    page = folder / "report.html"
+    write_quality(page, folder.name, scores, chosen, languages, len(sources), advice)
+    print(f"\nthe same as a page: {page}")
 
 
 def told_trained_rows(

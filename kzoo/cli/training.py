@@ -102,6 +102,10 @@ def train(
 
     train_recipe(recipe, folder, strategy=opened)
     print(f"trained: {folder / 'preset'}")
+    if recipe.corpus == "files" and recipe.test and not recipe.images and opened.is_chief:
+        from kzoo.cli.scoring import score_run
+
+        score_run(folder, recipe)
 
 
 def _given(words: list[str], source: str | None, target: str | None) -> tuple[dict, Path, str]:

@@ -156,20 +156,22 @@ def _cells(row: ComparedBleu) -> tuple[str, str, str, str]:
 
 
 class Case(NamedTuple):
-    """A sentence, its reference and two translations; `difference` is from 0 (equal) to 1."""
+    """A sentence, its reference and its translations by the models that a page shows.
+
+    `difference` is from 0 (equal) to 1: of two translations, or of one from the reference.
+    """
 
     number: int
     source: str
     reference: str
-    first: str
-    second: str
+    translations: tuple[str, ...]
     difference: float
 
 
 def cases(
     sources: Sequence[str], references: Sequence[str], first: Sequence[str], second: Sequence[str]
 ) -> list[Case]:
-    """Return the sentences, most different translations first.
+    """Return the sentences, those first that two models translate most differently.
 
     The difference is one minus the share of words (characters, in scripts without spaces) that both
     translations have in the same order.
@@ -184,8 +186,10 @@ def cases(
         ValueError: their numbers differ.
     """
     rows = [
-        Case(number, *texts, 1 - SequenceMatcher(None, *_words(*texts[2:]), False).ratio())
-        for number, texts in enumerate(zip(sources, references, first, second, strict=True))
+        Case(number, *texts, both, 1 - SequenceMatcher(None, *_words(*both), False).ratio())
+        for number, (*texts, both) in enumerate(
+            zip(sources, references, zip(first, second, strict=True), strict=True)
+        )
     ]
     return sorted(rows, key=lambda case: (-case.difference, case.number))
 
@@ -201,7 +205,7 @@ def write_report(
     sentences: int,
     trained: tuple[int, int] = (0, 0),
 ):
-    """Write the page, a single self-contained HTML file.
+    """Write the page that compares two models, a single self-contained HTML file.
 
     Args:
         path: the file.
@@ -218,47 +222,84 @@ def write_report(
     Raises:
         UserError: the file cannot be written.
     """
-    rows = "".join(f"<tr><td>{'<td>'.join(map(html.escape, _cells(row)))}" for row in compared[0])
-    seen = [
-        f"{html.escape(name)} was trained on {count:,} of them. "
+    intro = [
+        f"{name} was trained on {count:,} of them."
         for name, count in zip(names, trained, strict=True)
         if count
     ]
-    shown = [f"Shown: {len(chosen):,} of them. "] * (sentences != len(chosen))
+    intro += [f"Shown: {len(chosen):,} of them."] * (sentences != len(chosen))
+    intro += [
+        "The sentences that the two models translate most differently come first. "
+        "Words that the other translation lacks are marked."
+    ]
+    table = [("model", "BLEU", "95 % interval", "p"), *map(_cells, compared[0])]
+    how = [("95 % interval: bootstrap over sentences. BLEU and interval:", compared[1]), (HOW_P, "")]
+    write_page(path, title, names, chosen, images, table, how, languages, sentences, " ".join(intro))
+
+
+def write_page(
+    path: str | Path,
+    title: str,
+    names: Sequence[str],
+    chosen: Sequence[Case],
+    images: Sequence[np.ndarray] | Mapping[int, np.ndarray] | None,
+    table: Sequence[Sequence[str]],
+    how: Sequence[tuple[str, str]],
+    languages: tuple[str, str],
+    sentences: int,
+    intro: str,
+):
+    """Write a page with scores and translations of one or two models; arguments as in `write_report`.
+
+    Args:
+        table: the scores, and their head first.
+        how: lines on how they were computed, each with a signature or "".
+        intro: what stands above the translations.
+    """
+    head, *rows = ([html.escape(cell) for cell in row] for row in table)
     page = PAGE.substitute(
         articles="\n".join(_article(case, names, images, *languages) for case in chosen),
         title=html.escape(title),
         direction=html.escape(" → ".join(languages)),
         sentences=f"{sentences:,}",
-        rows=rows,
-        bleu=html.escape(compared[1]),
-        how_p=html.escape(HOW_P),
-        shown="".join(seen + shown),
+        head="".join(f"<th>{cell}" for cell in head),
+        rows="".join(f"<tr><td>{'<td>'.join(row)}" for row in rows),
+        how="<br>".join(_how(*line) for line in how),
+        intro=html.escape(intro),
         chrf2=html.escape(str(CHRF2.get_signature())),  # after the articles: it needs a score
     )
     with atomic_write(path) as file:
         file.write_text(page, "utf-8")
 
 
+def _how(text: str, signature: str) -> str:
+    return html.escape(text) + (f" <code>{html.escape(signature)}</code>" if signature else "")
+
+
 def _article(
     case: Case,
-    names: tuple[str, str],
+    names: Sequence[str],
     images: Sequence[np.ndarray] | Mapping[int, np.ndarray] | None,
     source: str,
     target: str,
 ) -> str:
-    first, second = _marked(case.first, case.second)
     given = _term("source", html.escape(case.source), source)
     given += _term("reference", html.escape(case.reference), target)
-    scores = (CHRF2.sentence_score(text, [case.reference]).score for text in (case.first, case.second))
-    named = [f"{name} · {score:.1f}" for name, score in zip(names, scores, strict=True)]
-    translated = _term(named[0], first, target) + _term(named[1], second, target)
-    texts = f'<div><dl>{given}</dl><dl class="two">{translated}</dl></div>'
+    if len(names) == 2:
+        shown = _marked(*case.translations)
+    else:
+        shown = _marked(*case.translations, case.reference)[:1]
+    scores = [CHRF2.sentence_score(text, [case.reference]).score for text in case.translations]
+    rows = zip(names, scores, shown, strict=True)
+    translated = "".join(_term(f"{name} · {score:.1f}", text, target) for name, score, text in rows)
+    if len(names) == 2:
+        translated = f'</dl><dl class="two">{translated}'
+    texts = f"<div><dl>{given}{translated}</dl></div>"
     heading = f"<h2>Sentence {case.number + 1}</h2>"
     if images is None:
         return f'<article class="plain">{heading}{texts}</article>'
-    shown = _picture(images[case.number], f"picture of sentence {case.number + 1}")
-    return f"<article>{heading}{shown}{texts}</article>"
+    picture = _picture(images[case.number], f"picture of sentence {case.number + 1}")
+    return f"<article>{heading}{picture}{texts}</article>"
 
 
 def _term(name: str, text: str, language: str) -> str:

@@ -4,6 +4,7 @@ Learning curves are read from `history.csv`, to which a run adds a line after ea
 """
 
 import csv
+import math
 import os
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -45,11 +46,14 @@ def read_labels(histories: Sequence[str]) -> dict[str, Path]:
     return labelled
 
 
-def read_history(path: str | Path) -> dict[str, list[float]]:
-    """Return the columns epoch, val_bleu and loss of a run's `history.csv`.
+def read_history(
+    path: str | Path, columns: Sequence[str] = ("epoch", "val_bleu", "loss")
+) -> dict[str, list[float]]:
+    """Return columns of a run's `history.csv`. NaN stands for the score of an epoch that was not scored.
 
     Args:
-        path: CSV file with a header line; other columns are ignored.
+        path: CSV file with a header line.
+        columns: their names; others are ignored.
 
     Raises:
         UserError: the file cannot be read, lacks a column or has no epoch, or a value is not a number.
@@ -57,7 +61,8 @@ def read_history(path: str | Path) -> dict[str, list[float]]:
     try:
         with open(path, encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
-        columns = {name: [float(row[name]) for row in rows] for name in ("epoch", "val_bleu", "loss")}
+        values = {name: [row[name] for row in rows] for name in columns}
+        found = {name: [math.nan if v == "" else float(v) for v in some] for name, some in values.items()}
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
     except KeyError as error:
@@ -66,7 +71,7 @@ def read_history(path: str | Path) -> dict[str, list[float]]:
         raise UserError(f"{path} is damaged ({error})") from None
     if not rows:
         raise UserError(f"{path}: no epoch is finished yet")
-    return columns
+    return found
 
 
 def reach_table(histories: Mapping[str, str | Path], thresholds: Sequence[float]) -> str:
@@ -112,7 +117,15 @@ def plot_learning_curves(histories: Mapping[str, str | Path], path: str | Path) 
                 if loss in (None, losses[label]):
                     # A line through a single point would be invisible.
                     marker = "o" if len(run["epoch"]) < 20 else ""
-                    axes.plot(run["epoch"], run[column], **look(number), marker=marker, markersize=3)
+                    values = np.array(run[column])
+                    known = ~np.isnan(values)
+                    axes.plot(
+                        np.array(run["epoch"])[known],
+                        values[known],
+                        **look(number),
+                        marker=marker,
+                        markersize=3,
+                    )
             axes.set(title=textwrap.fill(title, 40), xlabel="epoch")  # a panel has room for 43
             axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
             axes.grid(True)

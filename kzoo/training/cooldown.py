@@ -16,8 +16,8 @@ from kzoo.training.checkpoints import Checkpoints
 
 STAIR = 0.01  # the least change of the factor: on JAX, each takes a few milliseconds
 # Seconds, and times of a greedy validation, for what follows training: the last validation, the mean of the
-# checkpoints, the scores of the search.
-LAST_SECONDS, LAST_VALIDATIONS = 15, 5
+# checkpoints, the scores of the search, and of the test set.
+LAST_SECONDS, LAST_VALIDATIONS = 20, 6
 VALIDATION_SHARE = 0.1  # of the time
 
 

@@ -1,20 +1,26 @@
 """A user's own text in a recipe: where its files are, how it is split, and pairs that are too long."""
 
 import dataclasses
+import html
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from message_of import message_of
+from sacrebleu import corpus_bleu, corpus_chrf
 from small_preset import small_preset
 from typer.testing import CliRunner
 
 from kzoo.cli import app
+from kzoo.cli.scoring import score_run
 from kzoo.data import FeatureFile, open_corpus
 from kzoo.data.own_files import DIGEST
+from kzoo.engine.translator import CTranslate2Translator
 from kzoo.evaluation.text_to_score import check_same_held_out, directions_to_score, own_corpus
 from kzoo.hub import Preset
+from kzoo.hub.location import SHELF
 from kzoo.training import Recipe, prepare, read_recipe, train
 from kzoo.training.corpus import check_own_files, odd_rows_table, recipe_corpus, record_held_out
 from kzoo.training.recipe import check_recipe, make_recipe
@@ -193,6 +199,24 @@ def test_a_run_s_own_training_files_can_be_scored(tmp_path):
     (tmp_path / "recipe.json").write_text(json.dumps(dataclasses.asdict(Recipe(**BASE, **parts))))
     corpus = own_corpus(Preset(tmp_path / "preset"), ["train"])
     assert corpus.pairs("train", "en", "de")[0][:2] == ["a dog runs", "a man sleeps"]
+
+
+def test_the_end_of_a_run_says_how_good_it_is(tmp_path, capsys):
+    pairs = open_corpus("scenes").pairs("test", "en", "de")
+    files = write(tmp_path, list(zip(*pairs, strict=True))[:12], "test")
+    recipe = Recipe(**BASE, train=files, test=files)
+    (tmp_path / "recipe.json").write_text(json.dumps(dataclasses.asdict(recipe)))
+    record_held_out(tmp_path, recipe, recipe_corpus(recipe))
+    (tmp_path / "preset").symlink_to(SHELF / "pope_small_multi30k_en_de")
+    score_run(tmp_path, recipe)
+    printed, page = capsys.readouterr().out, (tmp_path / "report.html").read_text("utf-8")
+    translations = re.findall("^translation: (.*)", printed, re.M)
+    assert len(translations) == 10
+    assert all(html.escape(sentence) in page for sentence in set(pairs[0][:12]) if sentence in printed)
+    scores = re.findall(r"^\| (\w+) \| ([\d.]+) \|", printed, re.M)
+    translated = CTranslate2Translator(Preset(tmp_path / "preset")).translate(pairs[0][:12])
+    expected = corpus_bleu(translated, [pairs[1][:12]]), corpus_chrf(translated, [pairs[1][:12]])
+    assert scores == [(score.name, f"{score.score:.1f}") for score in expected]
 
 
 def test_rows_held_out_of_a_text_that_has_changed_are_not_scored(tmp_path):
