@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "kzoo"
 # What each room may import from the package.
 ALLOWED = {
     "layers": {"layers", "positions", "errors"},
-    "engine": {"engine", "decoding", "hub", "text", "positions", "errors", "files"},
+    "engine": {"engine", "decoding", "hub", "text", "positions", "transformer_weights", "errors", "files"},
     "hub": {"hub", "decoding", "errors", "files"},
     "text": {"text", "errors"},
     "scenes": {"scenes", "errors"},
@@ -25,6 +25,7 @@ ALLOWED = {
     # `translator.export(…)` calls the export, which knows the models.
     "models": {
         "positions",
+        "transformer_weights",
         "models",
         "layers",
         "data",  # `fit` makes batches of texts

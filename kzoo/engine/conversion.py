@@ -16,6 +16,7 @@ from kzoo.hub.preset import CONFIG_FILE, SEARCH_FILE, Preset, holds_values
 from kzoo.positions import pope_table, sine_table
 from kzoo.text.pieces import MODEL_FILE, PIECES_FILE
 from kzoo.text.vocabulary import END, NOT_TEXT, UNKNOWN
+from kzoo.transformer_weights import ATTENTIONS, FEEDFORWARD, layer_path
 
 FORMAT = 3  # increase it when the conversion changes: cached models are then converted again
 # Keras's names, and CTranslate2's.
@@ -228,15 +229,12 @@ def _fill(spec, config: dict, weight: Weight):
     if config["output_bias"]:
         projection.bias = weight("output_bias", 0, len(tables[-1]))
     projection.bias[NOT_TEXT] = UNLIKELY  # otherwise, CTranslate2 would generate these too
-    for number, layer in enumerate(spec.encoder.layer):
-        name = f"transformer_encoder_layer{f'_{number}' * bool(number)}"
-        _attention(layer.self_attention, weight, f"{name}/attention", width)
-        _feedforward(layer.ffn, weight, f"{name}/feedforward", width, inner)
-    for number, layer in enumerate(spec.decoder.layer):
-        name = f"transformer_decoder_layer{f'_{number}' * bool(number)}"
-        _attention(layer.self_attention, weight, f"{name}/self_attention", width)
-        _attention(layer.attention, weight, f"{name}/cross_attention", width)
-        _feedforward(layer.ffn, weight, f"{name}/feedforward", width, inner)
+    for side, attentions in ATTENTIONS.items():
+        for number, layer in enumerate(getattr(spec, side).layer):
+            name = layer_path(side, number)
+            for part in attentions:
+                _attention(getattr(layer, part.ctranslate2), weight, f"{name}/{part.ours}", width)
+            _feedforward(layer.ffn, weight, f"{name}/feedforward", width, inner)
 
 
 def _positions(config: dict, weight: Weight, end: str) -> np.ndarray:
@@ -267,8 +265,8 @@ def _attention(spec, weight: Weight, name: str, width: int):
 
 
 def _feedforward(spec, weight: Weight, name: str, width: int, inner: int):
-    _dense(spec.linear_0, weight, f"{name}/inner", width, inner)
-    _dense(spec.linear_1, weight, f"{name}/outer", inner, width)
+    for part, sizes in zip(FEEDFORWARD, ((width, inner), (inner, width)), strict=True):
+        _dense(getattr(spec, part.ctranslate2), weight, f"{name}/{part.ours}", *sizes)
     _norm(spec.layer_norm, weight, f"{name}_residual/layer_norm", width)
 
 

@@ -26,6 +26,7 @@ from kzoo.models.translator import Translator
 from kzoo.positions import sine_table
 from kzoo.text.tokenizers import MarianTokenizer
 from kzoo.text.vocabulary import SPECIAL
+from kzoo.transformer_weights import ATTENTIONS, FEEDFORWARD, marian_layer
 
 FILES = (CONFIG_FILE, "vocab.json", "source.spm", "target.spm")
 # Settings of Marian's configuration: the default, and the value that kzoo's Transformer needs.
@@ -268,14 +269,15 @@ def _shapes(config: Config) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]
         size = config.decoder_vocab_size
         shapes, copies = {source: (config.vocab_size, D), target: (size, D)}, {"lm_head.weight": target}
     shapes["final_logits_bias"] = (1, size)
-    for side, parts in (("encoder", ["self_attn"]), ("decoder", ["self_attn", "encoder_attn"])):
+    for side, attentions in ATTENTIONS.items():
         for number in range(config.encoder_layers):
-            layer = f"model.{side}.layers.{number}"
-            for part in parts:
+            layer = marian_layer(side, number)
+            for part in attentions:
                 for projection in ("q_proj", "k_proj", "v_proj", "out_proj"):
-                    shapes |= dense(f"{layer}.{part}.{projection}", D, D)
-                shapes |= norm(f"{layer}.{part}_layer_norm")
-            shapes |= dense(f"{layer}.fc1", D, inner) | dense(f"{layer}.fc2", inner, D)
+                    shapes |= dense(f"{layer}.{part.marian}.{projection}", D, D)
+                shapes |= norm(f"{layer}.{part.marian}_layer_norm")
+            for part, sizes in zip(FEEDFORWARD, ((D, inner), (inner, D)), strict=True):
+                shapes |= dense(f"{layer}.{part.marian}", *sizes)
             shapes |= norm(f"{layer}.final_layer_norm")
     return shapes, copies
 
@@ -314,8 +316,8 @@ def _assign(backbone: TransformerBackbone, tensors: dict[str, np.ndarray], order
         norm(residual, f"{name}_layer_norm")
 
     def feed_forward(layer, name: str):
-        dense(layer.feedforward.inner, f"{name}.fc1", into=features)
-        dense(layer.feedforward.outer, f"{name}.fc2", out=features)
+        for part, orders in zip(FEEDFORWARD, ({"into": features}, {"out": features}), strict=True):
+            dense(getattr(layer.feedforward, part.ours), f"{name}.{part.marian}", **orders)
         norm(layer.feedforward_residual, f"{name}.final_layer_norm")
 
     tables = {"model.shared.weight": backbone.target_embedding}
@@ -327,15 +329,13 @@ def _assign(backbone: TransformerBackbone, tensors: dict[str, np.ndarray], order
     for (name, layer), order in zip(tables.items(), orders, strict=True):
         layer.embeddings.assign(take(name, order, features))
     backbone.output_bias.bias.assign(take("final_logits_bias", None, orders[-1])[0])
-    for number, layer in enumerate(backbone.encoder_layers):
-        name = f"model.encoder.layers.{number}"
-        attention(layer.attention, layer.attention_residual, f"{name}.self_attn")
-        feed_forward(layer, name)
-    for number, layer in enumerate(backbone.decoder_layers):
-        name = f"model.decoder.layers.{number}"
-        attention(layer.self_attention, layer.self_attention_residual, f"{name}.self_attn")
-        attention(layer.cross_attention, layer.cross_attention_residual, f"{name}.encoder_attn")
-        feed_forward(layer, name)
+    for side, attentions in ATTENTIONS.items():
+        for number, layer in enumerate(getattr(backbone, f"{side}_layers")):
+            name = marian_layer(side, number)
+            for part in attentions:
+                parts = (getattr(layer, part.ours), getattr(layer, f"{part.ours}_residual"))
+                attention(*parts, f"{name}.{part.marian}")
+            feed_forward(layer, name)
 
 
 def read_tensors(folder: Path) -> dict[str, np.ndarray]:
