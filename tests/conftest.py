@@ -115,6 +115,27 @@ def shelved():
 
 
 @pytest.fixture
+def commands_load(monkeypatch):
+    """Function from `load` to commands that load presets with it, and start no backend."""
+
+    def chosen(load):
+        monkeypatch.setattr("kzoo.presets.shelf.load", load)
+        for commands in ("console", "pictures", "plots"):
+            monkeypatch.setattr(f"kzoo.cli.{commands}.start_backend", lambda: None)
+
+    return chosen
+
+
+@pytest.fixture
+def one_shape(monkeypatch):
+    """Searches in one shape, of the model's maximum length: each shape is traced and compiled on its own."""
+    from kzoo.decoding import batched_search, search_settings
+
+    monkeypatch.setattr(search_settings, "LENGTHS", ())
+    monkeypatch.setattr(batched_search, "ROWS", (8,))
+
+
+@pytest.fixture
 def zeros(monkeypatch):
     """Matrices of zeros: where only sizes count, an orthogonal one of a base model takes a second."""
     import keras

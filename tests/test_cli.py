@@ -90,18 +90,25 @@ REFUSED = [
 ]
 
 
+@pytest.fixture
+def nothing_loaded(monkeypatch):
+    """Neither Keras nor a model."""
+    for loading in ("console.start_backend", "serving.open_translator", "training.import_keras"):
+        monkeypatch.setattr(f"kzoo.cli.{loading}", lambda *_: pytest.fail("too late"))
+
+
+@pytest.mark.usefixtures("nothing_loaded")
 @pytest.mark.parametrize(("command", "message"), REFUSED)
 def test_user_errors_are_one_line_before_the_model_is_loaded(command, message, monkeypatch, capsys):
-    monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: pytest.fail("too late"))
     status, error = run(*command.split(" "), monkeypatch=monkeypatch, capsys=capsys)
     assert status == 1
     assert message in error
     assert "\n" not in error.strip()
 
 
+@pytest.mark.usefixtures("nothing_loaded")
 @pytest.mark.parametrize("seconds", ["inf", "nan", "1e13"])
-def test_a_wait_without_end_is_refused(seconds, monkeypatch):
-    monkeypatch.setattr("kzoo.cli.serving.open_translator", lambda *_: pytest.fail("too late"))
+def test_a_wait_without_end_is_refused(seconds):
     result = CliRunner().invoke(cli.app, ["serve", PRESET, "--port", "0", "--max-wait", seconds])
     assert result.exit_code == 2
 
@@ -111,8 +118,8 @@ def test_a_corpus_without_the_preset_s_languages_is_refused(monkeypatch, capsys)
     assert "no test split in en and de" in error
 
 
+@pytest.mark.usefixtures("nothing_loaded")
 def test_what_is_wrong_with_files_is_said_before_the_model_is_loaded(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: pytest.fail("too late"))
     longer, shorter = tmp_path / "test.en", tmp_path / "test.de"
     longer.write_text("One.\nTwo.\n")
     shorter.write_text("Eins.\n")
@@ -122,8 +129,8 @@ def test_what_is_wrong_with_files_is_said_before_the_model_is_loaded(tmp_path, m
     assert error.startswith(f"error: {longer} has 2 lines") and f"{shorter} has 1" in error
 
 
+@pytest.mark.usefixtures("nothing_loaded")
 def test_what_is_wrong_with_training_files_is_said_before_keras_is_loaded(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("kzoo.cli.training.import_keras", lambda: pytest.fail("too late"))
     for name, text in {"train.en": "One.\nTwo.\n", "train.de": "Eins.\n"}.items():
         (tmp_path / name).write_text(text)
     recipe = tmp_path / "my.toml"
@@ -175,14 +182,13 @@ class EnglishGerman(TextTranslator):
 @pytest.mark.parametrize(
     ("preset", "recorded"), [("models/copier", "copier"), ("hf://me/copier@v2", "hf://me/copier@v2")]
 )
-def test_evaluation_records_what_it_was_asked(preset, recorded, tmp_path, monkeypatch):
+def test_evaluation_records_what_it_was_asked(preset, recorded, commands_load, tmp_path, monkeypatch):
     copier = EnglishGerman()
-    monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: copier)
+    commands_load(lambda _: copier)
     monkeypatch.setenv("KZOO_CACHE", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     for folder in ("models/copier", "presets/hf/me/copier/v2"):
         small_preset(folder)
-    monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)
     files = [str(tmp_path / f"test.{language}") for language in ("en", "de")]
     for path in files:
         with open(path, "w") as file:
@@ -269,7 +275,7 @@ def test_evaluation_of_a_run_is_on_its_recipe_s_test_set(tmp_path, monkeypatch, 
         assert "has no test set; give --corpus, or --files" in message
 
 
-def test_a_report_is_on_the_first_run_s_own_test_set(tmp_path, monkeypatch, capsys):
+def test_a_report_is_on_the_first_run_s_own_test_set(commands_load, tmp_path, monkeypatch, capsys):
     small_preset(tmp_path / "preset")
     small_preset(tmp_path / "other")
     recipe = {"preset": "pope_tiny", "source": "en", "target": "th", "corpus": "files"}
@@ -291,11 +297,7 @@ def test_a_report_is_on_the_first_run_s_own_test_set(tmp_path, monkeypatch, caps
     message = run(*arguments, monkeypatch=monkeypatch, capsys=capsys)[1]
     assert "corpus files has no split 'none': known: test" in message
     (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "multi30k", "target": "de"}))
-    monkeypatch.setattr(
-        "kzoo.presets.shelf.load",
-        lambda _: EnglishGerman(),
-    )
-    monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)
+    commands_load(lambda _: EnglishGerman())
     seen = []
     monkeypatch.setattr(
         "kzoo.data.corpora.Corpus.pairs", lambda _, split, *way: seen.append((split, *way)) or exit()
@@ -305,15 +307,14 @@ def test_a_report_is_on_the_first_run_s_own_test_set(tmp_path, monkeypatch, caps
 
 
 @pytest.mark.usefixtures("few_scenes")
-def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatch):
+def test_a_multilingual_preset_is_scored_in_every_direction(commands_load, tmp_path):
     """With a translator that knows the references into German, and repeats its source for English."""
 
     def translate(texts, source_language, target_language, **_):
         return open_corpus("scenes").sentences("val", "de") if target_language == "de" else texts
 
     model = Both(translate)
-    monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: model)
-    monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)
+    commands_load(lambda _: model)
     output = tmp_path / "scores.json"
     arguments = ["evaluate", str(small_preset(tmp_path / "m").folder), "--corpus", "scenes", "--split", "val"]
     result = CliRunner().invoke(cli.app, [*arguments, "-o", str(output)])
@@ -334,11 +335,10 @@ def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatc
 
 
 @pytest.mark.usefixtures("few_scenes")
-def test_a_model_tuned_in_one_direction_is_scored_in_that_alone(tmp_path, monkeypatch):
+def test_a_model_tuned_in_one_direction_is_scored_in_that_alone(commands_load, tmp_path):
     model = Both(lambda texts, *_, **__: texts)
     small_preset(tmp_path / "preset")
-    monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: model)
-    monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)
+    commands_load(lambda _: model)
     recipe = {"preset": "attention_bridge_m2m_tiny", "corpus": "scenes", "languages": ["en", "de"]}
     arguments = ["evaluate", str(tmp_path / "preset"), "--split", "val"]
     for directions, count in ((["de-en"], 1), ([], 2)):

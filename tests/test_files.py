@@ -55,7 +55,7 @@ def test_a_failure_leaves_the_earlier_file(tmp_path):
     path = tmp_path / "file"
     path.write_text("earlier")
     with (
-        pytest.raises(UserError, match="file: cannot be written .No space left on device"),
+        pytest.raises(UserError, match="file: .*No space left on device"),
         atomic_write(path) as file,
     ):
         file.write_text("half")
@@ -210,10 +210,10 @@ def test_a_folder_with_other_contents_is_not_replaced(tmp_path):
     check_replaceable(tmp_path / "new", "model.bin")
     check_replaceable(tmp_path, "model.bin")  # empty
     (tmp_path / "precious").write_text("keep")
-    with pytest.raises(UserError, match=r"other contents \(no model\.bin\)"):
+    with pytest.raises(UserError, match=r"\(no model\.bin\)"):
         check_replaceable(tmp_path, "model.bin")
     (tmp_path / "model.bin").write_text("")
-    with pytest.raises(UserError, match=r"other contents, too \(precious\)"):
+    with pytest.raises(UserError, match=r"\(precious\)"):
         check_replaceable(tmp_path, "model.bin", "*.spm")
     check_replaceable(tmp_path, "model.bin", "prec*")
     with (

@@ -66,15 +66,13 @@ class Seeing(Teller):
 
 
 @pytest.fixture(autouse=True)
-def presets(monkeypatch, tmp_path):
+def presets(commands_load, monkeypatch, tmp_path):
     """A preset each for what may come with a sentence; tests add theirs."""
     monkeypatch.chdir(tmp_path)
     for name in ("text", "pictures", "features", "seeing"):
         small_preset(name)
     known = {"text": Teller(), "pictures": Teller((8, 8, 3)), "features": Teller((5,))}
-    monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: known[preset.given])
-    for commands in ("console", "plots"):
-        monkeypatch.setattr(f"kzoo.cli.{commands}.start_backend", lambda: None)
+    commands_load(lambda preset: known[preset.given])
     return known
 
 
@@ -300,7 +298,7 @@ def test_large_photographs_are_shown_smaller_turned_as_their_exif_says(folder):
     Image.new("RGB", (1200, 300), (9, 0, 0)).save(folder / "photograph.png", exif=exif)
     assert shown_picture(folder / "photograph.png").shape == (400, 100, 3)
     (folder / "broken.png").write_bytes((folder / "photograph.png").read_bytes()[:40])
-    with pytest.raises(UserError, match=r"broken\.png cannot be read as an image"):
+    with pytest.raises(UserError, match=r"broken\.png"):
         shown_picture(folder / "broken.png")
 
 

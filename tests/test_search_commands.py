@@ -46,15 +46,14 @@ class Copier(TextTranslator):
 
 
 @pytest.fixture
-def used(tmp_path, monkeypatch):
+def used(commands_load, tmp_path, monkeypatch):
     """The searches that commands use; they run in a folder with a preset and sentences."""
     used = set()
     monkeypatch.chdir(tmp_path)
     small_preset("preset", search={"beam_size": 7, "gnmt": 0.6, "max_length": 99})
     for language in ("en", "de"):
         Path(f"test.{language}").write_text("\n".join(TEXT) + "\n")
-    monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: Copier(used))
-    monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)
+    commands_load(lambda _: Copier(used))
     for export in ("export_saved_model", "export_ctranslate2"):
         monkeypatch.setattr(f"kzoo.export.{export}", lambda model, *_, **__: used.add(model.search))
     monkeypatch.setattr("kzoo.serve.Served", lambda model, *_, **__: SimpleNamespace(search=model.search))
@@ -111,9 +110,9 @@ def test_a_device_is_ctranslate2_s(command, used, monkeypatch):
         ([], None),
     ],
 )
-def test_translate_takes_prefixes_and_constraints(options, prefixes, used, monkeypatch):
+def test_translate_takes_prefixes_and_constraints(options, prefixes, used, commands_load):
     model = Copier(used)
-    monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: model)
+    commands_load(lambda _: model)
     constraints = ["--min-length", "3", "--no-repeat-ngram", "2"]
     found = CliRunner().invoke(cli.app, [*COMMANDS["translate"], *options, *constraints])
     assert found.exit_code == 0, found.output

@@ -44,10 +44,9 @@ class Upper(TextTranslator):
 
 
 @pytest.fixture
-def upper(monkeypatch, tmp_path):
+def upper(commands_load, monkeypatch, tmp_path):
     model = Upper()
-    monkeypatch.setattr("kzoo.presets.shelf.load", lambda _: model)
-    monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)
+    commands_load(lambda _: model)
     monkeypatch.setattr(translation, "FEWEST", 3)
     small_preset(tmp_path / "m")
     (tmp_path / "work").mkdir()
@@ -163,7 +162,7 @@ def test_an_error_names_the_line_that_it_counts_from(upper, monkeypatch):
             raise UserError("the scores of sentence 2 are not finite")
         return Upper.n_best(upper, texts, **options)
 
-    monkeypatch.setattr(upper, "n_best", n_best)
+    upper.n_best = n_best
     message = "in the lines after line 6: the scores of sentence 2 are not finite"
     assert str(kzoo("-o", "out.txt").exception) == message
 
@@ -203,7 +202,7 @@ def test_unknown_characters_are_counted_once_for_all_lines(upper, monkeypatch):
     def tokenizer(texts):
         return [[UNKNOWN if word.strip("♪") != word else 9 for word in text.split()] for text in texts]
 
-    monkeypatch.setattr(Upper, "source_tokenizer", staticmethod(tokenizer))
+    upper.source_tokenizer = tokenizer
     Path("in.txt").write_text("".join(f"{line}\n" for line in [*LINES[:8], "♪", "a ♪ dog"]), "utf-8")
     done = kzoo("--output", "out.txt")
     assert done.output.count("2 of 10 sentences") == done.output.count("'♪'") == 1

@@ -84,11 +84,11 @@ def why_not_searched(search: SearchSettings) -> str | None:
     return None
 
 
-def usable_cores() -> int:
-    """Return the number of cores that this process may use, also by a container's limit."""
+def usable_cores(quota: Path = QUOTA) -> int:
+    """Return the number of cores that this process may use, also by a container's limit in `quota`."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
-        quota, period = QUOTA.read_text().split()  # microseconds, or "max"
-        return min(cores, math.ceil(int(quota) / int(period)))
+        most, period = quota.read_text().split()  # microseconds, or "max"
+        return min(cores, math.ceil(int(most) / int(period)))
     except (OSError, ValueError):
         return cores

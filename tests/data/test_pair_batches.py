@@ -176,7 +176,7 @@ SIDES = {pair: [WORDS[code] for code in pair] for pair in PAIRS}
         ({**SIDES, ("de", "fr"): [[], []]}, {}, "de-fr"),
         ({**WORDS, "fr": ["Un chien."] * 40}, {}, "token ids"),
         (WORDS, {"max_length": 5}, "limit is 5"),
-        (WORDS, {"weights": dict.fromkeys(PAIRS, 1) | {("en", "de"): "2"}}, "en-de is '2'"),
+        (WORDS, {"weights": dict.fromkeys(PAIRS, 1) | {("en", "de"): "2"}}, "en-de"),
     ],
 )
 def test_bad_input_is_named(texts, settings, name):

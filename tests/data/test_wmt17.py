@@ -176,7 +176,7 @@ def test_a_truncated_archive_leaves_nothing_and_the_others_stay(server, wmt):
     whole = server.files["/neu2017.zip"]
     server.files["/neu2017.zip"] = whole[:-20]
     message = message_of(corpus.sentences, "train", "zh")
-    assert message.startswith(f"{server.address}/neu2017.zip: truncated or altered")
+    assert message.startswith(f"{server.address}/neu2017.zip: ")
     assert hashlib.sha256(whole).hexdigest() in message
     assert sorted(os.listdir(wmt.cache)) == ["wmt17_archives", "wmt17_zh_en.lock"]
     assert sorted(os.listdir(wmt.cache / "wmt17_archives")) == sorted(wmt.names[:2])

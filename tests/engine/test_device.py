@@ -39,8 +39,7 @@ def gpus(tmp_path, monkeypatch):
 
     def set_to(count, error=None):
         monkeypatch.setattr(ctranslate2, "get_cuda_device_count", lambda: count)
-        for name, value in {"error": error, "made": [], "calls": []}.items():
-            monkeypatch.setattr(Stub, name, value)
+        Stub.error, Stub.made, Stub.calls = error, [], []
 
     return set_to
 

@@ -50,7 +50,7 @@ def test_labels_are_given_or_the_folders_name(runs):
 
 
 def test_a_label_given_twice_is_refused(runs):
-    with pytest.raises(UserError, match="there is already a run named 'fast'"):
+    with pytest.raises(UserError, match="'fast'"):
         read_labels([str(runs / "fast"), f"fast={runs / 'slow'}"])
 
 

@@ -18,7 +18,11 @@ def java(tmp_path, monkeypatch):
     )
     program.chmod(program.stat().st_mode | stat.S_IEXEC)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr(module, "find_meteor", lambda: tmp_path / "meteor-1.5.jar")
+    jar = tmp_path / "pycocoevalcap" / "meteor" / "meteor-1.5.jar"
+    jar.parent.mkdir(parents=True)
+    jar.touch()
+    (tmp_path / "pycocoevalcap" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
     return tmp_path
 
 
@@ -49,8 +53,8 @@ def test_a_failing_run_is_one_line(java):
     assert scores.meteor is None and scores.bleu == pytest.approx(100)
 
 
-def test_without_the_program_it_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(module, "find_meteor", lambda: None)
+def test_without_the_program_it_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match="needs Java"):
         module.meteor_score(["a"], ["a"], "de")
 

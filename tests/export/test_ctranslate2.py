@@ -10,7 +10,7 @@ import pytest
 import sentencepiece
 from message_of import message_of
 
-from kzoo.decoding import GNMT, SearchSettings, batched_search, search_settings
+from kzoo.decoding import GNMT, SearchSettings
 from kzoo.export import export_ctranslate2
 from kzoo.models import Translator
 from kzoo.models.transformer import ADDED_POSITIONS
@@ -60,13 +60,12 @@ def test_translates_as_translate_does(translator, precision, tmp_path):
         assert sizes[0] < 4 * translator.count_params() / 2
 
 
-def test_searches_as_translate_does(translator, multi30k, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("one_shape")
+def test_searches_as_translate_does(translator, multi30k, tmp_path):
     """All five hypotheses have the same scores, so that one with another text is a tie.
 
     On 200 sentences; with KZOO_SLOW=1 on 1,000.
     """
-    monkeypatch.setattr(search_settings, "LENGTHS", (48,))  # one shape: each is traced on its own
-    monkeypatch.setattr(batched_search, "ROWS", (50,))
     sentences = multi30k.sentences("test_2016_flickr", "en")[:: 1 if os.environ.get("KZOO_SLOW") else 5]
     export_ctranslate2(translator, tmp_path / "model")
     theirs = each_text_once(*n_best(tmp_path / "model", "float32", sentences))
@@ -107,6 +106,7 @@ SMALL = {
 
 
 # Each norm with each kind of position, and each of both with one vocabulary or two.
+@pytest.mark.usefixtures("one_shape")
 @pytest.mark.parametrize(
     ("norm", "position_encoding", "vocabularies"),
     [
@@ -119,10 +119,7 @@ SMALL = {
         ("pre", "bias", 2),
     ],
 )
-def test_every_form_scores_as_translate_does(
-    norm, position_encoding, vocabularies, random, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(search_settings, "LENGTHS", ())  # one padded length, for one trace
+def test_every_form_scores_as_translate_does(norm, position_encoding, vocabularies, random, tmp_path):
     tokenizers = [
         SubwordTokenizer(train_subwords(SENTENCES * 5, 40 + 4 * side), config_file=f"{side}.json")
         for side in range(vocabularies)
@@ -153,20 +150,21 @@ def test_every_form_scores_as_translate_does(
         assert not any("\u2047" in text for best in texts for text in best)
 
 
-def test_the_search_is_written_where_ctranslate2_has_it(translator, tmp_path, monkeypatch):
-    monkeypatch.setattr(translator, "search", SearchSettings(6, 0.5))
+def test_the_search_is_written_where_ctranslate2_has_it(translator, tmp_path):
+    translator = Translator(translator.backbone, translator.source_tokenizer)
+    translator.search = SearchSettings(6, 0.5)
     export_ctranslate2(translator, tmp_path / "model")
     texts, scores = n_best(tmp_path / "model", "float32", SENTENCES[1:])
     ours = translator.n_best(SENTENCES[1:], 5)
     assert texts == [[hypothesis.text for hypothesis in best] for best in ours]
     expected = [[hypothesis.score for hypothesis in best] for best in ours]
     np.testing.assert_allclose(scores, expected, atol=ROUNDING)
-    monkeypatch.setattr(translator, "search", SearchSettings(max_length=5))  # four words and the end
+    translator.search = SearchSettings(max_length=5)  # four words and the end
     export_ctranslate2(translator, tmp_path / "short")
     texts, _ = n_best(tmp_path / "short", "float32", SENTENCES)
     assert max(len(words) for best in texts for words in translator.target_tokenizer(best)) == 4
     # Greedy: of what it rules out, CTranslate2 gives the probability to the other words.
-    monkeypatch.setattr(translator, "search", SearchSettings(1, min_length=12, no_repeat_ngram=1))
+    translator.search = SearchSettings(1, min_length=12, no_repeat_ngram=1)
     export_ctranslate2(translator, tmp_path / "long")
     texts, _ = n_best(tmp_path / "long", "float32", SENTENCES, 1)
     assert [best[0] for best in texts] == translator.translate(SENTENCES)
@@ -242,7 +240,7 @@ def of_an_own_class():
         (lambda: small(position_encoding="rope", position_options={}), "float32", "position_encoding='rope'"),
         (lambda: small(position_options={"per_head": True}), "float32", "'per_head': True"),
         (of_own_positions, "float32", "position_encoding='own'"),
-        (of_an_own_class, "float32", "this is a Mine"),
+        (of_an_own_class, "float32", "Mine"),
         (of_two_languages, "float32", "Transformers"),
         (
             lambda: small(MosesSubwordTokenizer(train_subwords(SENTENCES * 5, 60), "en")),

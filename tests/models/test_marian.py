@@ -217,16 +217,16 @@ def test_the_target_language_is_chosen(tmp_path):
         assert scores(each, ["A dog runs.", ""], **chosen) == [tagged[0], 0]
         assert scores(each, [">>deu<< A dog runs."], target_language="fr") == tagged[1:]
         for text in ("A dog runs.", ">> A dog runs."):
-            assert "fra, deu: give target_language" in message_of(each.translate, [text])
+            assert "target_language" in message_of(each.translate, [text])
         assert "'>>xxx<<'" in message_of(each.translate, [">>xxx<< A dog runs."])
-        assert "fra, deu, not 'xxx'" in message_of(each.translate, ["A dog."], target_language="xxx")
+        assert "'xxx'" in message_of(each.translate, ["A dog."], target_language="xxx")
     translator.target_language = "de"
     assert translator.languages == ["en", "deu"]
     assert scores(translator, ["A dog runs."]) == tagged[1:]
     translator.save_to_preset(tmp_path / "saved", dtype="float32")
     assert scores(load(tmp_path / "saved"), ["A dog runs."]) == tagged[1:]
     translator.target_language = translator.target_language  # as training does
-    with pytest.raises(UserError, match="fra, deu, not 'it'"):
+    with pytest.raises(UserError, match="'it'"):
         translator.target_language = "it"
     assert translator.target_language == "deu"
     assert CTranslate2Translator.of(translator).target_language == "deu"
@@ -240,9 +240,7 @@ def test_a_model_that_names_no_languages_takes_known_targets_only(name, tmp_path
     assert translator.languages == [None, None]
     translator.translate(["A dog runs."], target_language="fra")
     translator.translate(["A dog runs."], target_language="zh-Hant")
-    assert "did you mean cmn_Hans or cmn_Hant" in message_of(
-        translator.translate, ["A dog runs."], target_language="zh"
-    )
+    assert "cmn_Hans" in message_of(translator.translate, ["A dog runs."], target_language="zh")
 
 
 def test_each_sentence_of_a_text_gets_its_target_language(tmp_path):

@@ -125,18 +125,18 @@ def test_what_stands_beside_a_preset_stays_when_it_is_saved_again(saved, preset)
     assert set(json.loads((preset / "metadata.json").read_text())["files"]) == set(FILES)
 
 
-def test_sealed_files_of_a_user_stay_and_a_preset_s_own_go(saved, preset, monkeypatch):
+def test_sealed_files_of_a_user_stay_and_a_preset_s_own_go(saved, preset, shard_size):
     """`seal` lists both; of those of its own that the new preset lacks, none is left."""
     translator = Translator.from_preset(saved)
     proto = translator.source_tokenizer.proto
-    monkeypatch.setattr(preset_files, "SHARD_SIZE", 3e-6)
+    shard_size(3e-6)
     Translator(translator.backbone, SubwordTokenizer(proto, config_file="own.json")).save_to_preset(preset)
     mine = {"scores_2017.json", "best.weights.h5", "assets/notes.txt", "assets/fonts/font.ttf"}
     (preset / "assets" / "fonts").mkdir()
     for name in mine:
         (preset / name).write_text("mine")
     seal(preset)
-    monkeypatch.undo()
+    shard_size(0.03)
     translator.save_to_preset(preset)
     found = {path.relative_to(preset).as_posix() for path in preset.rglob("*") if path.is_file()}
     assert found == {*FILES, "metadata.json", *mine}
@@ -164,11 +164,11 @@ def test_hidden_files_are_not_sealed(preset):
 
 def test_tokenizers_that_would_replace_each_other_are_refused(tmp_path):
     one, other = (SubwordTokenizer(train_subwords(["a man", "a dog"] * 20, size)) for size in (18, 20))
-    with pytest.raises(UserError, match="two tokenizers would be saved as tokenizer.json"):
+    with pytest.raises(UserError, match="tokenizer.json"):
         pope_tiny(one, other, **SMALL).save_to_preset(tmp_path / "preset")
     joint = train_subwords(["a man", "a dog"] * 20, 18)
     one, other = (MosesSubwordTokenizer(joint, language) for language in ("en", "fr"))
-    with pytest.raises(UserError, match="two tokenizers would be saved as tokenizer.json"):
+    with pytest.raises(UserError, match="tokenizer.json"):
         pope_tiny(one, other, **SMALL).save_to_preset(tmp_path / "preset")
     with pytest.raises(UserError, match="no tokenizer: build"):
         pope_tiny(source_vocabulary_size=20, **SMALL).save_to_preset(tmp_path / "preset")
@@ -213,9 +213,7 @@ def test_a_weight_beyond_float16_is_named(saved, preset):
     translator.save_to_preset(preset)
     values[5, 3] = -65_536
     weight.assign(values)
-    with pytest.raises(
-        UserError, match=f"{weight.path} has a number of size 65,536, but float16 holds at most 65,504"
-    ):
+    with pytest.raises(UserError, match=f"{weight.path} .* 65,536"):
         translator.save_to_preset(preset)
     read = keras.ops.convert_to_numpy(Translator.from_preset(preset).backbone.target_embedding.embeddings)
     assert read[5, 3] == -65_504
@@ -235,14 +233,14 @@ def test_weights_are_kept_whole_on_request(saved, tmp_path):
     ):
         for one, other in zip(read.get_weights(), translator.backbone.get_weights(), strict=True):
             np.testing.assert_array_equal(one, other)
-    with pytest.raises(UserError, match="float16 or float32, not 'int8'"):
+    with pytest.raises(UserError, match="'int8'"):
         translator.save_to_preset(tmp_path / "preset", dtype="int8")
 
 
 def test_the_table_of_learned_positions_keeps_its_size(tmp_path):
     tokenizer = SubwordTokenizer(train_subwords(["a man", "a dog"] * 20, 20))
     pope_tiny(tokenizer, position_encoding="learned", position_options={}, **SMALL).save_to_preset(tmp_path)
-    with pytest.raises(UserError, match="has no argument 'max_length' to change"):
+    with pytest.raises(UserError, match="'max_length'"):
         load(tmp_path, max_length=8)
     assert load(tmp_path, dropout=0.2).backbone.max_length == 16
 
@@ -266,7 +264,7 @@ def test_a_preset_carries_its_search(saved, preset):
     assert json.loads((preset / "search.json").read_text()) == {"beam_size": 4, "gnmt": 0.6, "max_length": 9}
     assert load(preset).search == translator.search
     translator.search = SearchSettings(length_penalty=np.sqrt)
-    with pytest.raises(UserError, match="length_penalty must be a number or kzoo.decoding.GNMT"):
+    with pytest.raises(UserError, match="length_penalty"):
         translator.save_to_preset(preset)
     assert load(preset).search == SearchSettings(4, GNMT(0.6), 9)
 
@@ -282,13 +280,11 @@ def test_a_search_that_is_not_listed_or_cannot_be_is_refused(preset):
 
 
 def test_a_translator_of_another_class_is_named(preset):
-    with pytest.raises(
-        UserError, match="holds a 'Translator', not a MultilingualTranslator: read it with kzoo.presets.load"
-    ):
+    with pytest.raises(UserError, match="'Translator'"):
         MultilingualTranslator.from_preset(preset)
     rewrite(preset / "translator.json", **{"class": "MultilingualTranslator", "languages": ["en", "de"]})
     seal(preset)
-    with pytest.raises(UserError, match="holds a 'MultilingualTranslator', not a Translator"):
+    with pytest.raises(UserError, match="'MultilingualTranslator'"):
         Translator.from_preset(preset)
 
 
@@ -339,7 +335,7 @@ def test_a_changed_file_is_found_before_another_is_parsed(preset):
     seal(preset)
     with (preset / "model.weights.h5").open("ab") as file:
         file.write(b"!")
-    with pytest.raises(UserError, match="model.weights.h5 is altered"):
+    with pytest.raises(UserError, match="model.weights.h5"):
         Translator.from_preset(preset)
 
 
@@ -396,7 +392,7 @@ def test_a_link_out_of_the_folder_is_refused(preset, tmp_path):
 def test_a_link_of_a_folder_is_refused(preset, tmp_path):
     outside = (preset / "assets").rename(tmp_path / "outside")
     (preset / "assets").symlink_to(outside)
-    with pytest.raises(UserError, match="vocabulary.spm is a link out of the folder"):
+    with pytest.raises(UserError, match="vocabulary.spm"):
         Translator.from_preset(preset)
 
 
@@ -476,20 +472,26 @@ def spoil(file, change):
     return name
 
 
+@pytest.fixture
+def shard_size(monkeypatch):
+    """Function that sets the size, in gigabytes, above which weights are split."""
+    return lambda size: monkeypatch.setattr(preset_files, "SHARD_SIZE", size)
+
+
 @pytest.mark.parametrize("sharded", [False, True])
-def test_weights_that_are_not_the_model_s_are_refused(preset, tmp_path, monkeypatch, sharded):
+def test_weights_that_are_not_the_model_s_are_refused(preset, tmp_path, shard_size, sharded):
     folder = tmp_path / "whole"
     if sharded:
-        monkeypatch.setattr(preset_files, "SHARD_SIZE", 3e-6)
+        shard_size(3e-6)
     load(preset).save_to_preset(folder)
     for number, (change, words) in enumerate(
         (
             (lambda values: None, "its configuration has"),
             (lambda values: values[..., :-1], "its configuration has"),
             (lambda values: values[None], "its configuration has"),
-            (lambda values: np.full_like(values, np.nan), "is not an array of finite numbers"),
-            (lambda values: np.full_like(values, np.inf), "is not an array of finite numbers"),
-            (lambda values: values.astype("S8"), "is not an array of finite numbers"),
+            (lambda values: np.full_like(values, np.nan), "finite"),
+            (lambda values: np.full_like(values, np.inf), "finite"),
+            (lambda values: values.astype("S8"), "finite"),
             (lambda values: values.astype("int32"), "with floating-point numbers"),
             (lambda values: values > 0, "with bits"),
         )
@@ -531,23 +533,23 @@ def test_weights_that_are_not_finite_are_not_saved(saved, preset, value):
     values = keras.ops.convert_to_numpy(weight).copy()
     values[5, 3] = value
     weight.assign(values)
-    with pytest.raises(UserError, match="is not an array of finite numbers"):
+    with pytest.raises(UserError, match="finite"):
         translator.save_to_preset(preset)
     load(preset)  # the earlier one
 
 
 def test_a_vocabulary_beyond_the_model_s_is_refused(preset, tmp_path):
     larger = SubwordTokenizer(train_subwords(["a man", "a dog", "two cats"] * 20, 24))
-    with pytest.raises(UserError, match="tokenizer.json has 24 tokens, but its model only 20"):
+    with pytest.raises(UserError, match="tokenizer.json"):
         Translator(load(preset).backbone, larger).save_to_preset(tmp_path / "other")
     (preset / "assets" / "tokenizer" / "vocabulary.spm").write_bytes(larger.proto)
     seal(preset)
-    refused(preset, "tokenizer.json has 24 tokens, but its model only 20")
+    refused(preset, "tokenizer.json")
 
 
 @pytest.mark.parametrize("size", [3e-6, 1e-8], ids=["several weights a file", "no weight fits"])
-def test_weights_in_several_files_are_those_in_one(preset, tmp_path, monkeypatch, size):
-    monkeypatch.setattr(preset_files, "SHARD_SIZE", size)
+def test_weights_in_several_files_are_those_in_one(preset, tmp_path, shard_size, size):
+    shard_size(size)
     translator, folder = load(preset), tmp_path / "sharded"
     translator.save_to_preset(folder)
     shards = sorted(path.name for path in folder.glob("model_*.weights.h5"))
@@ -560,8 +562,8 @@ def test_weights_in_several_files_are_those_in_one(preset, tmp_path, monkeypatch
     refused(folder, shards[1], "is altered or cut short")
 
 
-def test_only_listed_shards_are_read(preset, tmp_path, monkeypatch):
-    monkeypatch.setattr(preset_files, "SHARD_SIZE", 3e-6)
+def test_only_listed_shards_are_read(preset, tmp_path, shard_size):
+    shard_size(3e-6)
     folder = tmp_path / "sharded"
     load(preset).save_to_preset(folder)
     for weight_map, words in (

@@ -97,7 +97,7 @@ def test_several_languages_have_prefixes_of_their_own(tokenizer):
     found = model.translate(TEXTS, "en", "de", prefixes=["dc", "cd cd"], min_length=5)
     assert found[0].startswith("dc") and found[1].startswith("cd cd")
     assert model.translate(["", "ab"], "en", "de", prefixes=["cd", "cd"])[0] == ""
-    with pytest.raises(UserError, match="the prefix 'ab' has a character that the vocabulary lacks"):
+    with pytest.raises(UserError, match="'ab'"):
         model.translate(TEXTS, "en", "de", prefixes=["cd", "ab"])
 
 

@@ -182,9 +182,7 @@ def test_each_setting_has_its_budget():
     assert each == [10_000] * 5
     rates = [halved_rate(whole.rate, whole.halve_after, epoch) for epoch in range(whole.epochs)]
     assert rates == [1] * 5 + [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32]
-    assert "epochs is set by this script" in message_of(
-        script["whole_recipe"], "tiny", 1, ["epochs=3"], "model"
-    )
+    assert "epochs" in message_of(script["whole_recipe"], "tiny", 1, ["epochs=3"], "model")
 
 
 def test_a_run_s_budget_is_that_of_its_training(tmp_path):
@@ -465,7 +463,7 @@ def test_results_are_removed_only_when_their_run_goes_on(tmp_path):
     scores = tmp_path / "scores.json"
     scores.write_text(json.dumps({"recipe": dataclasses.asdict(recipe)}))
     assert paper_tables.keep_results(scores, recipe)
-    with pytest.raises(UserError, match="holds a run with another value of rate_factor"):
+    with pytest.raises(UserError, match="rate_factor"):
         paper_tables.keep_results(scores, dataclasses.replace(recipe, rate_factor=9.0))
     assert scores.exists()
     assert not paper_tables.keep_results(scores, dataclasses.replace(recipe, epochs=99))

@@ -103,7 +103,7 @@ def test_a_transformer_reads_glyphs_with_legendre_positions():
 
 def test_glyphs_are_of_characters():
     subwords = SubwordTokenizer(train_subwords(["a man", "a mouth"] * 20, 25))
-    with pytest.raises(UserError, match="glyphs need a CharacterTokenizer"):
+    with pytest.raises(UserError, match="CharacterTokenizer"):
         glyph_zh_en_tiny(subwords, subwords, architecture="fc_1", embedding_dim=8)
 
 

@@ -70,9 +70,9 @@ def test_overrides_and_names():
         (build, {"name": "pope_tny"}, "pope_tiny"),
         (load, {"preset": "pope_small_multi30k_en_dee"}, "pope_small_multi30k_en_dee"),
         (build, {"name": "pope_tiny", "depth": 3}, "'depth'"),
-        (pope_tiny, {"num_layer": 2}, "did you mean num_layers"),
-        (lookup_zh_en_tiny, {"dropot": 2}, "did you mean dropout"),
-        (attention_bridge_m2m_tiny, {"vocabulary_sizes": 2}, "did you mean vocabulary_size"),
+        (pope_tiny, {"num_layer": 2}, "num_layers"),
+        (lookup_zh_en_tiny, {"dropot": 2}, "dropout"),
+        (attention_bridge_m2m_tiny, {"vocabulary_sizes": 2}, "vocabulary_size"),
     ],
 )
 def test_unknown_names_are_answered_with_the_nearest(call, arguments, name):

@@ -10,7 +10,7 @@ import uvicorn
 from tiny_models import BEAM
 
 from kzoo.decoding import SearchSettings
-from kzoo.serve import Limits, Served, create_app, reserved
+from kzoo.serve import Limits, Served, create_app, reserved, searches
 
 LIMITS = Limits(characters=200, sentences=4, body=20_000)
 
@@ -19,6 +19,12 @@ LIMITS = Limits(characters=200, sentences=4, body=20_000)
 def patience(monkeypatch):
     """Compiling on a busy machine may take longer than users should wait."""
     monkeypatch.setattr("kzoo.serve.page.ATTENTION_SECONDS", 300)
+
+
+@pytest.fixture
+def usual_length(monkeypatch):
+    """Function that sets it: a server first translates a sentence of each length up to it."""
+    return lambda length: monkeypatch.setattr(searches, "USUAL_LENGTH", length)
 
 
 @pytest.fixture(scope="module")

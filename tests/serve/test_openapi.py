@@ -9,7 +9,7 @@ from conftest import LIMITS
 from tiny_models import BEAM, bridge, pictures, pope
 
 from kzoo.decoding import SearchSettings
-from kzoo.serve import Served, create_app, searches
+from kzoo.serve import Served, create_app
 from kzoo.serve.openapi import Alive, Error, forms
 from kzoo.serve.rest import Status, signatures
 
@@ -17,8 +17,8 @@ PREDICT = "/v1/models/tiny:predict"
 
 
 @pytest.fixture(autouse=True)
-def ready_at_once(monkeypatch):
-    monkeypatch.setattr(searches, "USUAL_LENGTH", 0)
+def ready_at_once(usual_length):
+    usual_length(0)
 
 
 @pytest.fixture(params=[pope, bridge, pictures], ids=lambda model: model.__name__)

@@ -338,6 +338,12 @@ def test_an_empty_sentence_has_nothing_to_draw(served):
     assert set(drawn) == {"kind", "note", "preparing"}
 
 
+@pytest.fixture
+def batches_run(monkeypatch):
+    """Function that sets what runs instead of a batch."""
+    return lambda run: monkeypatch.setattr(Batcher, "run", run)
+
+
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
@@ -346,12 +352,12 @@ def test_an_empty_sentence_has_nothing_to_draw(served):
     ],
 )
 def test_a_translation_is_answered_whatever_keeps_its_attention_from_being_drawn(
-    error, reason, served, monkeypatch
+    error, reason, served, batches_run
 ):
     async def failing(*_, **__):
         raise error
 
-    monkeypatch.setattr(Batcher, "run", failing)
+    batches_run(failing)
     translator, address = served(bridge)
     answer = post(address, text=TEXT, source_language="en", target_language="fr").json()
     check_hypotheses(answer, translator.n_best([TEXT], 1, **ENGLISH_FRENCH, beam_size=BEAM)[0])
@@ -360,11 +366,11 @@ def test_a_translation_is_answered_whatever_keeps_its_attention_from_being_drawn
         assert reason in drawn["note"]
 
 
-def test_a_translation_does_not_wait_long_for_its_attention(served, monkeypatch):
+def test_a_translation_does_not_wait_long_for_its_attention(served, batches_run, monkeypatch):
     async def behind_a_compilation(*_, **__):
         await asyncio.sleep(60)
 
-    monkeypatch.setattr(Batcher, "run", behind_a_compilation)
+    batches_run(behind_a_compilation)
     monkeypatch.setattr(page, "ATTENTION_SECONDS", 0.01)
     answer = post(served(bridge)[1], text=TEXT, source_language="en", target_language="fr").json()
     assert answer["hypotheses"] and all(drawn["preparing"] for drawn in answer["attention"])

@@ -20,9 +20,9 @@ from small_preset import small_preset
 
 from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError
-from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator
+from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator, Translator
 from kzoo.presets import image_text_tiny, pope_tiny
-from kzoo.serve import Limits, Served, create_app, inputs, searches
+from kzoo.serve import Limits, Served, create_app, inputs
 from kzoo.serve import served as serving
 from kzoo.serve.app import most_elements
 from kzoo.serve.rest import metadata
@@ -43,9 +43,8 @@ BEAM_2 = SearchSettings(2)
 
 
 @pytest.fixture(autouse=True)
-def ready_at_once(monkeypatch):
-    """A server would first translate a sentence of each usual length in each size of batch."""
-    monkeypatch.setattr(searches, "USUAL_LENGTH", 0)
+def ready_at_once(usual_length):
+    usual_length(0)
 
 
 def subwords(**kwargs):
@@ -56,6 +55,13 @@ def subwords(**kwargs):
 def translator():
     keras.utils.set_random_seed(1)
     return pope_tiny(subwords(), **SIZES)
+
+
+@pytest.fixture
+def named_languages(translator):
+    """The translator, to which a test may give languages."""
+    yield translator
+    translator.source_language = translator.target_language = None
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +178,8 @@ def test_translations_begin_with_a_prefix(translator):
     check_error(none, 400, "prefix")
 
 
-def test_a_translation_of_a_low_score_is_doubtful(translator, multilingual, tmp_path, monkeypatch):
+def test_a_translation_of_a_low_score_is_doubtful(named_languages, multilingual, tmp_path):
+    translator = named_languages
     """As on the page: by the direction's own score, of any sentence, in rows and columns."""
     texts = ["a man walks.", "dogs. a man and two dogs.", ""]
     sentences = [texts[0], *texts[1].split(" ", 1)]
@@ -187,8 +194,7 @@ def test_a_translation_of_a_low_score_is_doubtful(translator, multilingual, tmp_
     )
     unknown = ask(served(translator), *requests)
     assert unknown[0].json()["outputs"]["doubtful"] == [None] * 3
-    monkeypatch.setattr(translator, "source_language", "en")
-    monkeypatch.setattr(translator, "target_language", "de")
+    translator.source_language, translator.target_language = "en", "de"
     whole, split, several, prefixed = ask(served(translator, preset=preset), *requests)
     scores = whole.json()["outputs"]["score"]
     expected = [score < low["en-de"] for score in scores]
@@ -203,9 +209,10 @@ def test_a_translation_of_a_low_score_is_doubtful(translator, multilingual, tmp_
     assert found["doubtful"] == [True, found["score"][1] < low["en-de"], None]
 
 
-def test_a_search_is_the_translator_s(translator, monkeypatch):
-    monkeypatch.setattr(translator, "search", SearchSettings(3, length_penalty=-1.0, max_length=6))
-    (answer,) = ask(served(translator, translator.search), {"inputs": TEXTS[:1], "signature_name": "n_best"})
+def test_a_search_is_the_translator_s(translator):
+    translator = Translator(translator.backbone, translator.source_tokenizer)
+    search = SearchSettings(3, length_penalty=-1.0, max_length=6)
+    (answer,) = ask(served(translator, search), {"inputs": TEXTS[:1], "signature_name": "n_best"})
     expected = translator.n_best(TEXTS[:1])[0]
     assert answer.json()["outputs"]["translation"][0][: len(expected)] == [h.text for h in expected]
 
@@ -304,9 +311,9 @@ def test_languages_in_one_request_and_across_requests(multilingual):
     check_error(fewer, 400, "6 of text, 1 of source_language")
 
 
-def test_a_model_of_one_direction_takes_its_own_languages(translator, monkeypatch):
-    monkeypatch.setattr(translator, "source_language", "en")
-    monkeypatch.setattr(translator, "_target_language", "de")
+def test_a_model_of_one_direction_takes_its_own_languages(named_languages):
+    translator = named_languages
+    translator.source_language, translator.target_language = "en", "de"
     languages = {"source_language": "en-GB", "target_language": "DE"}
     plain, rows, columns, other = ask(
         served(translator),
@@ -482,9 +489,9 @@ def test_a_full_queue_says_when_to_come_again(translator):
     assert answer.headers["retry-after"] == "1"
 
 
-def test_health_and_readiness(translator, monkeypatch):
+def test_health_and_readiness(translator, usual_length):
     """It is not ready until the search, which is held up, has run."""
-    monkeypatch.setattr(searches, "USUAL_LENGTH", 16)
+    usual_length(16)
     model, go_on = served(translator, max_batch=1), threading.Event()
     search = model._search
 
@@ -517,8 +524,8 @@ def test_health_and_readiness(translator, monkeypatch):
     assert "# TYPE kzoo_request_seconds histogram" in metrics.text
 
 
-def test_a_model_that_fails_at_the_start_is_neither_ready_nor_alive(translator, monkeypatch):
-    monkeypatch.setattr(searches, "USUAL_LENGTH", 16)
+def test_a_model_that_fails_at_the_start_is_neither_ready_nor_alive(translator, usual_length):
+    usual_length(16)
     model = served(translator, max_batch=1)
 
     def fail(*_):
@@ -549,7 +556,7 @@ def test_probes_may_ask_for_the_head_alone_and_are_sent_nowhere_else(translator)
     assert slash.status_code == 404
 
 
-def test_failures_and_the_page_are_counted(translator, monkeypatch):
+def test_failures_and_the_page_are_counted(translator):
     model = served(translator)
 
     async def fail(*_, **__):
@@ -564,7 +571,7 @@ def test_failures_and_the_page_are_counted(translator, monkeypatch):
             await model.stop()
             return answer, await client.get("/metrics")
 
-    monkeypatch.setattr(model, "prepared", fail)
+    model.prepared = fail
     failed, metrics = asyncio.run(main())
     check_error(failed, 500, "log")
     assert 'kzoo_requests_total{purpose="model",status="500"} 1.0' in metrics.text

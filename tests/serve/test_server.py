@@ -45,11 +45,21 @@ class Model(TextTranslator):
         return [[Hypothesis(str(sentence), -1.0)] for sentence in tokens]
 
 
+@pytest.fixture
+def limits(monkeypatch):
+    """Function that sets the server's limits by their names."""
+
+    def chosen(**values):
+        for name, value in values.items():
+            monkeypatch.setattr(f"kzoo.serve.server.{name}", value)
+
+    return chosen
+
+
 @pytest.fixture(autouse=True)
-def quick_end(monkeypatch):
+def quick_end(limits):
     """The server soon refuses what waits when it is told to stop, and waits for what runs."""
-    monkeypatch.setattr("kzoo.serve.server.GIVE_UP_SECONDS", 0.5)
-    monkeypatch.setattr("kzoo.serve.server.END_SECONDS", 60)
+    limits(GIVE_UP_SECONDS=0.5, END_SECONDS=60)
 
 
 @contextmanager
@@ -149,8 +159,8 @@ def test_answers_after_the_end_has_begun_say_that_their_connections_close():
         assert late.getresponse().getheader("Connection") == "close"
 
 
-def test_requests_that_the_end_cuts_off_are_told_to_try_again(monkeypatch):
-    monkeypatch.setattr("kzoo.serve.server.END_SECONDS", 1)
+def test_requests_that_the_end_cuts_off_are_told_to_try_again(limits):
+    limits(END_SECONDS=1)
     model = Model()
     with ThreadPoolExecutor() as clients, running(model) as (server, port):
         answer = clients.submit(ask, port)
@@ -164,8 +174,8 @@ def test_requests_that_the_end_cuts_off_are_told_to_try_again(monkeypatch):
         wait_until(lambda: [value(server.served, refused(name)) for name in ("model", "page")] == [1, 1])
 
 
-def test_an_upload_that_the_end_cuts_off_is_told_to_try_again(monkeypatch):
-    monkeypatch.setattr("kzoo.serve.server.END_SECONDS", 1)
+def test_an_upload_that_the_end_cuts_off_is_told_to_try_again(limits):
+    limits(END_SECONDS=1)
     with running(Model()) as (server, port):
         slow = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         slow.putrequest("POST", PREDICT[0])
@@ -179,9 +189,9 @@ def test_an_upload_that_the_end_cuts_off_is_told_to_try_again(monkeypatch):
 
 
 @pytest.mark.parametrize("size", [0, 8_000_000])
-def test_as_many_clients_are_connected_as_there_may_be(monkeypatch, size):
+def test_as_many_clients_are_connected_as_there_may_be(limits, size):
     """Others are told so, even one that first sends a large body."""
-    monkeypatch.setattr("kzoo.serve.server.most_files", lambda: 8)
+    limits(most_files=lambda: 8)
     with running(Model()) as (server, port):
         four = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(4)]
         wait_until(lambda: len(server.server_state.connections) == 4)
@@ -203,8 +213,8 @@ def test_a_request_for_a_websocket_is_answered_like_any_other():
         assert read(connection)[::2] == (200, {"status": "alive"})
 
 
-def test_a_client_that_sends_no_request_is_let_go(monkeypatch):
-    monkeypatch.setattr("kzoo.serve.server.HEAD_SECONDS", 1)
+def test_a_client_that_sends_no_request_is_let_go(limits):
+    limits(HEAD_SECONDS=1)
     model = Model()
     with running(model) as (server, port):
         slow = asked(port, *PREDICT)
@@ -221,15 +231,14 @@ def test_a_client_that_sends_no_request_is_let_go(monkeypatch):
 
 
 @pytest.mark.parametrize("limit", [{"SLOWEST": 1e9}, {"MOST_UNREAD": 0, "SLOWEST": 1}])
-def test_a_client_that_does_not_read_is_let_go(limit, monkeypatch):
-    for name, value in limit.items():
-        monkeypatch.setattr(f"kzoo.serve.server.{name}", value)
+def test_a_client_that_does_not_read_is_let_go(limit, limits):
+    limits(**limit)
     with running(Model()) as (server, port):
         deaf = socket.create_connection(("127.0.0.1", port), timeout=60)
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         deaf.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert deaf.recv(1) == b"H"
-        monkeypatch.setattr("kzoo.serve.server.HEAD_SECONDS", 0.05)
+        limits(HEAD_SECONDS=0.05)
         deaf.settimeout(0.2)
         try:
             for _ in range(10_000):  # answers larger than what the system keeps

@@ -84,7 +84,7 @@ def test_a_georgian_sentence_begins_with_a_small_letter():
 def test_turkish_has_two_kinds_of_i():
     assert moses_text("İnsan ISLAK, Işık iyi.", "tr") == "insan ıslak , ışık iyi ."
     assert moses_text("ISLAND", "en") == "island"
-    with pytest.raises(UserError, match="does not support language 'az-Latn'"):
+    with pytest.raises(UserError, match="'az-Latn'"):
         TruecasedSubwordTokenizer(language="az-Latn")
 
 
@@ -152,9 +152,7 @@ def test_only_plain_subwords_run_in_a_graph(truecased):
     pytest.importorskip("tensorflow_text")
     from kzoo.export.graph_inputs import graph_tokenizer
 
-    with pytest.raises(
-        UserError, match="a TruecasedSubwordTokenizer cannot be put into a SavedModel"
-    ) as error:
+    with pytest.raises(UserError, match="TruecasedSubwordTokenizer") as error:
         graph_tokenizer(truecased)
     assert "\n" not in str(error.value)
     assert SubwordTokenizer(truecased.proto).normalize(GERMAN[0]) == GERMAN[0]

@@ -35,7 +35,7 @@ def test_no_text_is_named(text):
 def test_a_configuration_has_no_vocabulary(kind, proto):
     tokenizer = kind(proto if kind is SubwordTokenizer else ["我"])
     copy = kind.from_config(tokenizer.get_config())
-    with pytest.raises(UserError, match="the tokenizer has no vocabulary, .* load the model"):
+    with pytest.raises(UserError, match="vocabulary"):
         copy(["我"])
 
 
@@ -143,7 +143,7 @@ def test_foreign_special_words_are_refused(sentences, tmp_path):
         vocab_size=300,
         minloglevel=2,
     )
-    with pytest.raises(UserError, match="train one with kzoo.text.train_subwords"):
+    with pytest.raises(UserError, match="kzoo.text.train_subwords"):
         SubwordTokenizer((tmp_path / "foreign.model").read_bytes())
 
 

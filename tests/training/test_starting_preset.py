@@ -167,13 +167,13 @@ def test_the_preset_s_own_folder_is_refused(recipe, preset, tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "name"),
     [
-        ({"source": "fr"}, "from en, not 'fr'"),
+        ({"source": "fr"}, "'fr'"),
         ({"source": "de", "target": "en"}, "train.en"),  # files in the other order
         ({"model": {"dropout": 2.0}}, "'dropout': 2.0"),
         ({"model": {"num_layers": 1}}, "'num_layers'"),
-        ({"model": {"dropuot": 0.1}}, "did you mean dropout"),
+        ({"model": {"dropuot": 0.1}}, "dropout"),
         ({"preset": "runs/none"}, "'runs/none'"),
-        ({"preset": "pope_tniy"}, "did you mean pope_tiny"),
+        ({"preset": "pope_tniy"}, "pope_tiny"),
         ({"source": "", "target": "", "languages": ["en", "de"]}, "source and target"),
     ],
 )
@@ -204,7 +204,7 @@ def test_vocabularies_of_its_own_are_refused(recipe, tmp_path):
         assert override.partition("=")[0] in message_of(read_recipe, file, [override])
     assert "shards" in message_of(prepare, recipe, tmp_path / "shards")
     mistyped = replaced(recipe, preset="pope_tniy")
-    assert "did you mean pope_tiny" in message_of(prepare, mistyped, tmp_path / "shards")
+    assert "pope_tiny" in message_of(prepare, mistyped, tmp_path / "shards")
 
 
 def test_lowercased_presets_are_validated_in_lower_case(recipe, text, tmp_path):

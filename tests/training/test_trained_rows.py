@@ -98,9 +98,8 @@ class Copier(TextTranslator):
 
 
 @pytest.fixture
-def copier(monkeypatch):
-    monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: Copier())
-    monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)
+def copier(commands_load):
+    commands_load(lambda _: Copier())
 
 
 def lines(told):

@@ -81,10 +81,15 @@ def evaluate_embeddings(
     >>> print(senteval_table({"bridge": scores}))
     """
     tasks = senteval_tasks() if tasks is None else tasks
-    # Reads the examples first, which refuses unknown tasks.
-    embedded = ((task, _embedded(embed, senteval_examples(task))) for task in tasks)
+    return [evaluate_task(embed, task, senteval_examples(task), seeds, pytorch) for task in tasks]
+
+
+def evaluate_task(
+    embed: Embed, task: str, splits: dict[str, Examples], seeds: Sequence[int] = SEEDS, pytorch: bool = False
+) -> TaskScores:
+    """Score embeddings on the examples of a task; the other arguments as in `evaluate_embeddings`."""
     protocols = {**_PROTOCOLS, **(_PYTORCH if pytorch else {})}
-    return [TaskScores(task, protocols[task](splits, list(seeds))) for task, splits in embedded]
+    return TaskScores(task, protocols[task](_embedded(embed, splits), list(seeds)))
 
 
 def senteval_table(columns: dict[str, list[TaskScores]]) -> str:

@@ -95,13 +95,15 @@ class SoftmaxLayer:
             weight -= float(rate) * mean / (np.sqrt(square) / float(spread) + 1e-8)
 
 
-def _trained(train: Split, validation: Split, seed: int) -> Callable[[np.ndarray], np.ndarray]:
+def _trained(
+    train: Split, validation: Split, seed: int, passes: int = PASSES, looks: int = LOOKS
+) -> Callable[[np.ndarray], np.ndarray]:
     """Return the function from features to scores with the best weights on the validation set."""
     random = np.random.default_rng(seed)
     features, targets = train[0].astype("float32"), score_distributions(train[1])
     layer, best, misses = SoftmaxLayer(features.shape[1], random), -np.inf, 0
-    for _ in range(LOOKS):
-        for _ in range(PASSES):
+    for _ in range(looks):
+        for _ in range(passes):
             order = random.permutation(len(features))
             for start in range(0, len(order), BATCH_SIZE):
                 rows = order[start : start + BATCH_SIZE]

@@ -95,7 +95,12 @@ def _classes(features: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def train_regressions(
-    features: np.ndarray, labels: np.ndarray, sets: list[Rows], strengths: np.ndarray, seed: int
+    features: np.ndarray,
+    labels: np.ndarray,
+    sets: list[Rows],
+    strengths: np.ndarray,
+    seed: int,
+    looks: int = LOOKS,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Train logistic regressions: several for each set of rows, with different regularization.
 
@@ -110,6 +115,7 @@ def train_regressions(
         sets: P pairs of training rows and validation rows.
         strengths: `(P, S)`. Weights of the L2 penalty ‖W‖² / 2 of each set's regressions.
         seed: int.
+        looks: int. Maximum number of validations.
 
     Returns:
         The weights with the best accuracy on the validation rows, `(P, F + 1, S, K)`, biases last, and this
@@ -126,7 +132,7 @@ def train_regressions(
     best, misses, kept = np.full(strengths.shape, -1.0), np.zeros(strengths.shape, int), weights.copy()
     randoms = {len(train): np.random.default_rng(seed) for train, _ in sets}
     with threadpool_limits(1):  # small products gain nothing from threads
-        for _ in range(LOOKS):
+        for _ in range(looks):
             left = np.flatnonzero((misses < PROBE_MISSES).any(axis=1))
             if not len(left):
                 break

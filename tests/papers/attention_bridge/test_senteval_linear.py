@@ -36,12 +36,11 @@ def searched(strengths, folds):
     return GridSearchCV(model, {"C": strengths}, cv=folds)
 
 
-def test_nested_cross_validation(random, monkeypatch):
+def test_nested_cross_validation(three_folds, random):
     """With the folds of seed 1111, outer and inner, as SentEval's `InnerKFoldClassifier` has them."""
-    monkeypatch.setattr(senteval_linear, "FOLDS", 4)
     features, labels = examples(random, 240, 2)
     found = nested_cross_validation((features, labels))
-    folds = StratifiedKFold(4, shuffle=True, random_state=1111)
+    folds = StratifiedKFold(3, shuffle=True, random_state=1111)
     expected = cross_val_score(
         searched(senteval_linear.STRENGTHS, folds), features.astype("float64"), labels, cv=folds
     )

@@ -56,21 +56,27 @@ class Fixed:
         return {"accuracy": self.test}
 
 
+@pytest.fixture
+def networks(monkeypatch):
+    """Function that lets `probe` train what it makes of a regularization."""
+    return lambda make: monkeypatch.setattr(senteval_networks, "_network", lambda *values: make(values[-2]))
+
+
 @pytest.mark.parametrize("strengths", list(itertools.permutations([1e-5, 1e-4, 1e-3])))
-def test_the_validation_set_chooses_among_the_strengths(strengths, random, monkeypatch):
+def test_the_validation_set_chooses_among_the_strengths(strengths, random, networks):
     accuracies = {1e-5: (0.6, 0.9), 1e-4: (0.8, 0.7), 1e-3: (0.5, 0.3)}
-    monkeypatch.setattr(senteval_networks, "_network", lambda *values: Fixed(*accuracies[values[-2]]))
+    networks(lambda strength: Fixed(*accuracies[strength]))
     found = probe(*[split(random, 4)] * 3, seeds=[1, 2], strengths=list(strengths))
     assert found == {"accuracy": [70, 70]}
 
 
-def test_the_first_of_equally_good_strengths_is_chosen(random, monkeypatch):
+def test_the_first_of_equally_good_strengths_is_chosen(random, networks):
     accuracies = {1e-5: (0.6, 0.5), 1e-4: (0.8, 0.7), 1e-3: (0.8, 0.9)}
-    monkeypatch.setattr(senteval_networks, "_network", lambda *values: Fixed(*accuracies[values[-2]]))
+    networks(lambda strength: Fixed(*accuracies[strength]))
     assert probe(*[split(random, 4)] * 3, seeds=[1], strengths=list(accuracies)) == {"accuracy": [70]}
 
 
-def test_every_split_is_used_for_what_it_is_for(random, monkeypatch):
+def test_every_split_is_used_for_what_it_is_for(random, networks):
     used = []
 
     class Noting(Fixed):
@@ -82,7 +88,7 @@ def test_every_split_is_used_for_what_it_is_for(random, monkeypatch):
             used[-1] += (batches.labels,)
             return super().evaluate(batches)
 
-    monkeypatch.setattr(senteval_networks, "_network", lambda *_: Noting(0.5, 0.5))
+    networks(lambda _: Noting(0.5, 0.5))
     train, validation, test = (split(random, count) for count in (150, 5, 6))
     probe(train, validation, test, seeds=[1, 2], strengths=[1e-5], passes=2, looks=3)
     for epochs, trained, _, validated, tested in used:

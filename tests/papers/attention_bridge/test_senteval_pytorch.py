@@ -74,9 +74,8 @@ def best_l2(x, y, folds, classes, seed):
 
 
 @pytest.fixture
-def data(random, monkeypatch):
+def data(three_folds, random, monkeypatch):
     """Noisy examples of three unequal classes, in three folds."""
-    monkeypatch.setattr(senteval_linear, "FOLDS", 3)
     monkeypatch.setattr(senteval_pytorch, "STRENGTHS", REGULARIZATIONS)
     labels = random.choice(3, 260, p=[0.5, 0.3, 0.2])
     return (0.4 * np.eye(3, 6)[labels] + 0.5 * random.normal(size=(260, 6))).astype("float32"), labels
@@ -118,13 +117,12 @@ def test_cross_validated_training_is_that_of_a_plain_program(data):
     assert cross_validated_training((x[train], y[train]), (x[test], y[test]), [7, 8], f1=True) == found
 
 
-def test_weights_are_those_of_a_plain_program(data, monkeypatch):
+def test_weights_are_those_of_a_plain_program(data):
     """Of sets of different sizes, one of which has fewer batches, and of different regularization."""
     x, y = data
-    monkeypatch.setattr(senteval_pytorch, "LOOKS", 3)
     sets = [(np.arange(0, 100), np.arange(100, 130)), (np.arange(30, 90), np.arange(0, 30))]
     strengths = np.array([[1e-5, 1.0], [0.1, 1e-2]])
-    weights, accuracy = senteval_pytorch.train_regressions(x, y, sets, strengths, seed=5)
+    weights, accuracy = senteval_pytorch.train_regressions(x, y, sets, strengths, seed=5, looks=3)
     for p, (train, held_out) in enumerate(sets):
         for s, l2 in enumerate(strengths[p]):
             plain, best = Regression(6, 3, l2, 5), -1
@@ -152,7 +150,6 @@ def test_the_variant_of_a_task_is_chosen(task, monkeypatch):
     monkeypatch.setattr(senteval, "probe", noted(senteval_pytorch))
     examples = senteval.Examples((["a", "b"],) * (2 if task == "MRPC" else 1), [0, 1])
     splits = dict.fromkeys(("all", "train", "val", "test"), examples)
-    monkeypatch.setattr(senteval, "senteval_examples", lambda task: splits)
     for pytorch in (False, True):
-        senteval.evaluate_embeddings(lambda texts: np.eye(len(texts)), [task], [1], pytorch=pytorch)
+        senteval.evaluate_task(lambda texts: np.eye(len(texts)), task, splits, [1], pytorch)
     assert called == [senteval_linear, senteval_pytorch]

@@ -91,10 +91,8 @@ def test_every_pass_has_all_examples_in_an_order_of_its_own(random, monkeypatch)
     train, validation, _ = linear(random)
     train = np.repeat(np.arange(500.0)[:, None], 2, axis=1), train[1]  # the features tell the row
     rows = []
-    monkeypatch.setattr(senteval_networks, "LOOKS", 1)
-    monkeypatch.setattr(senteval_networks, "PASSES", 2)
     monkeypatch.setattr(SoftmaxLayer, "step", lambda layer, features, targets: rows.extend(features[:, 0]))
-    senteval_networks._trained(train, (validation[0][:, :2], validation[1]), seed=1)
+    senteval_networks._trained(train, (validation[0][:, :2], validation[1]), seed=1, passes=2, looks=1)
     passes = np.array(rows).reshape(2, 500)
     np.testing.assert_array_equal(np.sort(passes, axis=1), [np.arange(500)] * 2)
     assert (passes[0] != passes[1]).any() and (passes[0] != np.arange(500)).any()

@@ -34,7 +34,7 @@ def test_nearest_are_those_of_least_cosine_distance(random):
     del distances["c"]
     assert [character for character, _ in near] == sorted(distances, key=distances.get)[:4]
     assert [value for _, value in near] == pytest.approx([1 - distances[c] for c, _ in near])
-    with pytest.raises(UserError, match="'z' is not in the vocabulary of 12 characters"):
+    with pytest.raises(UserError, match="'z'"):
         nearest_characters("z", CHARACTERS, vectors)
 
 
@@ -70,7 +70,7 @@ def test_magnitudes_are_of_every_occurrence(random):
                 "upper_quartile": ordered[3],
             }
         )
-    with pytest.raises(UserError, match="no character of the vocabulary"):
+    with pytest.raises(UserError, match="vocabulary"):
         activation_magnitudes(["z "], vocabulary, activations)
 
 

@@ -104,9 +104,9 @@ def test_a_failure_leaves_the_old_picture(tmp_path, monkeypatch):
 
 def test_arguments_out_of_range_are_refused(tmp_path):
     path = tmp_path / "picture.png"
-    with pytest.raises(UserError, match="only 'pope' can be normalized"):
+    with pytest.raises(UserError, match="'pope'"):
         plot_positions(path, "sine", normalize=True)
-    with pytest.raises(UserError, match="choose a lower threshold"):
+    with pytest.raises(UserError, match="threshold"):
         plot_correlation(path, width=8)
     for command in (["positions", "--encoding", "pop"], ["correlation", "--width", "2"]):
         assert CliRunner().invoke(app, [*command, str(path)]).exit_code == 2

@@ -68,7 +68,7 @@ def test_the_high_dimensions_are_those_whose_positions_correlate():
     first = first_high_dimension(sine_table(300, 512), 0.99)
     sine, pope = (correlation(e(300, 512)[:, first:])[2, 299] for e in (sine_table, pope_table))
     assert (sine > 0.94, abs(pope) < 0.1) == (True, True)
-    with pytest.raises(UserError, match="correlate by 0.999: choose a lower threshold"):
+    with pytest.raises(UserError, match="0.999"):
         first_high_dimension(pope_table(40, 16), 0.999)
 
 
@@ -132,5 +132,5 @@ def test_the_command_draws_and_prints(tmp_path):
 def test_models_without_such_products_are_refused():
     per_head = pope_tiny(**SIZES, position_options={"per_head": True})
     for model in (rope_tiny(**SIZES), per_head):
-        with pytest.raises(UserError, match="those of sine or PoPE added to the embeddings"):
+        with pytest.raises(UserError, match="PoPE"):
             trained_products(model)
