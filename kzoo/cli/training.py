@@ -189,7 +189,8 @@ def prepare(
     from kzoo.training.preparation import prepare as prepare_shards
 
     shards = prepare_shards(values, folder, processes, progress_bar)
-    print(f"{folder}: {shards.pairs:,} pairs in {len(shards)} shard{'s' * (len(shards) != 1)}")
+    shard = "shard" if len(shards) == 1 else "shards"
+    print(f"{folder}: {shards.pairs:,} pairs in {len(shards)} {shard}")
     if line := unknown_line(shards.unknown):
         print(line)
 

@@ -77,7 +77,8 @@ class CTranslate2Translator(TextTranslator):
         self.source_tokenizer, self.target_tokenizer = (_subwords(model, side) for side in SIDES)
         self._model = _opened(model, device, compute_type, threads)
         self.device, self.threads = self._model.device, self._model.num_translators
-        self.engine = f"ctranslate2 {compute_type}{' on cuda' * (self.device == 'cuda')}"
+        on = " on cuda" if self.device == "cuda" else ""
+        self.engine = f"ctranslate2 {compute_type}{on}"
         self.target_language = preset.settings.get("target_language")
         self._written = self.source_tokenizer.vocabulary
         self._ids = {piece: token for token, piece in enumerate(self.target_tokenizer.vocabulary)}

@@ -82,7 +82,8 @@ def _why_not(name: str) -> str:
     if Path(name).is_file():
         return f"{name} is a file: give a preset's folder (unpack an archive)"
     if "/" in name:
-        hub = f"; a repository on Hugging Face is hf://{name}" * bool(re.fullmatch(f"{NAME}/{NAME}", name))
+        like_a_repository = re.fullmatch(f"{NAME}/{NAME}", name)
+        hub = f"; a repository on Hugging Face is hf://{name}" if like_a_repository else ""
         return f"no folder {name}: give a trained preset, or the folder of a run{hub}"
     if not SHELF.is_dir():
         return (

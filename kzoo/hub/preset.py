@@ -156,9 +156,10 @@ class Preset:
     @property
     def size(self) -> str:
         """Its number of parameters, and its size on the disk."""
-        parameters = self.metadata.get("parameter_count") or 0
+        parameters = self.metadata.get("parameter_count")
+        counted = f"{parameters / 1e6:.1f} M parameters, " if parameters else ""
         stored = sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
-        return f"{parameters / 1e6:.1f} M parameters, " * bool(parameters) + f"{stored / 1e6:.1f} MB"
+        return f"{counted}{stored / 1e6:.1f} MB"
 
     @property
     def is_marian(self) -> bool:

@@ -141,8 +141,8 @@ class RefuseOtherPages:
     def _reason(self, method: str, headers: dict[bytes, bytes]) -> str | None:
         """Return why a request is refused."""
         host, origin = (headers.get(key, b"").decode("latin-1") for key in (b"host", b"origin"))
-        names = self._hosts
-        if names is not None and host and not is_loopback(name := host_name(host)) and name not in names:
+        name, names = host_name(host), self._hosts
+        if names is not None and host and not is_loopback(name) and name not in names:
             return f"Host {host[:80]!r} is not this server's name; --allow-host NAME allows a proxy's"
         if origin in self._origins:
             return None

@@ -113,7 +113,8 @@ def matching_code(given: str, known: Sequence[str]) -> str | None:
 def not_known(given: str, known: Sequence[str]) -> str:
     """Return the known codes and which are likely, for the error of a code that `matching_code` lacks."""
     likely = " or ".join(_fitting(given, known))
-    return f"{', '.join(known)}, not {given!r:.40}" + f"; did you mean {likely}?" * bool(likely)
+    meant = f"; did you mean {likely}?" if likely else ""
+    return f"{', '.join(known)}, not {given!r:.40}{meant}"
 
 
 def _fitting(given: str, known: Sequence[str]) -> list[str]:
