@@ -31,7 +31,7 @@ class Layer(keras.layers.Layer):
         super()._post_build()
         if not self.trainable:  # otherwise leave the sublayers as they are: some may be frozen
             # Not `self.trainable = False`: on TensorFlow, setting an attribute to its own value does nothing.
-            for layer in self._flatten_layers(include_self=False):
+            for layer in all_layers(self)[1:]:
                 layer.trainable = False
 
     def compute_output_shape(self, inputs_shape, *others):
@@ -63,6 +63,11 @@ class Layer(keras.layers.Layer):
             if isinstance(value, dict | list) and name != "dtype"
         }
         return super().from_config({**config, **layers})
+
+
+def all_layers(layer: keras.layers.Layer) -> list[keras.layers.Layer]:
+    """Return a layer or model, then its sublayers and theirs, outer ones first."""
+    return layer._flatten_layers()  # private: Keras has no public way to list the layers of layers
 
 
 def _complete_signature(call: Callable, overridden: Callable, matched: tuple[Callable, ...]):

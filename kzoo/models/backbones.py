@@ -10,6 +10,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError, nearest
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
+from kzoo.layers.layer import all_layers
 
 SOURCE_EMBEDDINGS = ("lookup", "glyph")  # a table of vectors; vectors computed from the characters' bitmaps
 KERAS_ARGUMENTS = ("dtype", "name", "trainable")  # of every backbone, saved by Keras
@@ -152,19 +153,18 @@ def unit_normal() -> keras.initializers.Initializer:
 
 def is_quantized(backbone: keras.Model) -> bool:
     """Return whether Keras's `quantize` was applied to a backbone."""
-    return any(getattr(layer, "quantization_mode", None) for layer in backbone._flatten_layers())
+    return any(getattr(layer, "quantization_mode", None) for layer in all_layers(backbone))
 
 
 def frozen_layers(model: keras.Model) -> list[int]:
     """Return the numbers of a model's frozen layers, for its configuration, which does not say it."""
-    # Private, because Keras has no public way to list the layers of layers.
-    return [number for number, layer in enumerate(model._flatten_layers()) if not layer.trainable]
+    return [number for number, layer in enumerate(all_layers(model)) if not layer.trainable]
 
 
 def freeze(model: keras.Model, frozen: list[int]):
     """Freeze the layers that `frozen_layers` returned."""
     # Outer layers come first: setting `trainable` also sets it for the inner layers.
-    for number, layer in enumerate(model._flatten_layers() if frozen else ()):
+    for number, layer in enumerate(all_layers(model) if frozen else ()):
         layer.trainable = number not in frozen
 
 
