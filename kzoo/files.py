@@ -75,12 +75,12 @@ def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
     if replaced is None:
         yield Path(path)
         return
-    with _beside(replaced) as beside:
+    with _temporary_path(replaced) as temporary:
         remove_unfinished(replaced.parent, replaced.name, time.time() - DAY)
-        yield beside
-        to_disk(beside)
-        _keep_mode(replaced, beside)
-        os.replace(beside, replaced)
+        yield temporary
+        to_disk(temporary)
+        _keep_mode(replaced, temporary)
+        os.replace(temporary, replaced)
         to_disk(replaced.parent)
 
 
@@ -168,8 +168,8 @@ def check_writable(path: str | os.PathLike):
         return
     if path.is_dir():
         raise UserError(f"{path}: cannot be written (it is a folder)")
-    with _beside(path) as beside:
-        beside.touch()
+    with _temporary_path(path) as temporary:
+        temporary.touch()
 
 
 def _replaceable(path: str | os.PathLike) -> Path | None:
@@ -341,16 +341,16 @@ def to_disk(path: Path):
 
 
 @contextlib.contextmanager
-def _beside(path: Path) -> Iterator[Path]:
+def _temporary_path(path: Path) -> Iterator[Path]:
     """Yield a temporary path in a file's folder; delete it afterwards if it still exists."""
-    beside = path.with_name(_hidden(path.name))
+    temporary = path.with_name(_hidden(path.name))
     with writing(path):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            yield beside
+            yield temporary
         finally:
             with contextlib.suppress(OSError):  # moved, or never created
-                beside.unlink()
+                temporary.unlink()
 
 
 @contextlib.contextmanager

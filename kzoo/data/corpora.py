@@ -125,8 +125,8 @@ class Corpus:
         features = Path(os.path.expanduser(folder))
 
         def read(split: str) -> FeatureFile:
-            beside = features / f"{split}.txt"
-            listed = beside if beside.is_file() else own_file(f"{self.name}/{split}.txt")
+            in_folder = features / f"{split}.txt"
+            listed = in_folder if in_folder.is_file() else own_file(f"{self.name}/{split}.txt")
             names = None if listed is None else picture_names(listed)
             return open_features(features / f"{split}.npy", names)
 

@@ -113,15 +113,15 @@ def open_features(path: str | os.PathLike, names: Iterable[str] | None = None) -
             pictures; or a requested picture is missing.
     """
     path = Path(path)
-    array, beside = _read_array(path), path.with_suffix(".json")
+    array, sidecar = _read_array(path), path.with_suffix(".json")
     try:
-        read = json.loads(beside.read_text(encoding="utf-8"))
+        read = json.loads(sidecar.read_text(encoding="utf-8"))
         known, extractor = tuple(read["names"]), Extractor(**read["extractor"])
     except (OSError, ValueError, KeyError, TypeError):
-        raise UserError(f"{beside}: does not name the pictures and the extractor; extract again") from None
+        raise UserError(f"{sidecar}: does not name the pictures and the extractor; extract again") from None
     if len(array) != len(known):
         raise UserError(
-            f"{path}: has features of {len(array)} pictures, {beside.name} beside it names {len(known)}: "
+            f"{path}: has features of {len(array)} pictures, {sidecar.name} beside it names {len(known)}: "
             "they are of different extractions; extract again"
         )
     return FeatureFile(array, known, extractor, _order(path, known, names))
@@ -200,12 +200,12 @@ def write_features(
     with writing(part), contextlib.suppress(*missing_or_cut):
         np.load(part, mmap_mode="r")  # `r+` would fill a short file up with zeros
         array = np.lib.format.open_memmap(part, mode="r+")
-    beside, current = part.with_suffix(".digests.part"), digests or dict.fromkeys(names, "")
+    sidecar, current = part.with_suffix(".digests.part"), digests or dict.fromkeys(names, "")
     if array is not None:
-        before = read_object(beside) if beside.exists() else {}
+        before = read_object(sidecar) if sidecar.exists() else {}
         array[[row for row, name in enumerate(names) if before.get(name) != current[name]]] = np.nan
         array.flush()
-    write_json(beside, current)
+    write_json(sidecar, current)
     rows = np.arange(len(names)) if array is None else _without_features(array)
     for batch in arrays([names[row] for row in rows]):
         if array is None:
@@ -217,7 +217,7 @@ def write_features(
     if len(missing):
         read = np.setdiff1d(np.arange(len(names)), missing)
         # If this is interrupted, the means must not pass for features.
-        write_json(beside, {names[row]: current[names[row]] for row in read})
+        write_json(sidecar, {names[row]: current[names[row]] for row in read})
         array[missing] = sum(array[row].astype("float64") for row in read) / len(read)
     with writing(path):
         array.flush()

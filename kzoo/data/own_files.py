@@ -310,20 +310,20 @@ def split_rows(sides: Sequence[Sequence[str]], parts: Mapping[str, int | float])
         wanted = part if part >= 1 else round(part * count)
         if wanted < 1:
             raise UserError(f"{name}: a share of {part} of {count:,} rows is none: use a greater one")
-        room = wanted
+        short = wanted
         for candidate in order if name == "val" else order[::-1]:
-            if not split_of[candidate] and sizes[candidate] <= room:
-                split_of[candidate], room = number, room - sizes[candidate]
-            if not room:
+            if not split_of[candidate] and sizes[candidate] <= short:
+                split_of[candidate], short = number, short - sizes[candidate]
+            if not short:
                 break
         if split_of.all():
             raise UserError(
                 f"{name}: holding out {wanted:,} of {count:,} rows leaves none to train on: "
                 f"use a smaller number, or a share such as {name} = 0.1, or give files"
             )
-        if room:
+        if short:
             raise UserError(
-                f"{name}: {wanted:,} of {count:,} rows cannot be held out, at most {wanted - room:,} can: "
+                f"{name}: {wanted:,} of {count:,} rows cannot be held out, at most {wanted - short:,} can: "
                 f"rows that share a sentence stay together, in train if they are more than {LARGEST}; "
                 "use a smaller number, remove repeated sentences, or give files"
             )

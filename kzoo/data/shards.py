@@ -302,7 +302,7 @@ def _write_shard(encoding: Encoding, place: tuple[Path, int]) -> ShardFiles:
     stops = np.flatnonzero(tokens == END) + 1
     lengths = np.diff(stops, prepend=0).reshape(-1, 2).astype("<u4")
     name = f"{number:05d}-of-{encoding.shards:05d}"
-    path, beside = folder / f"{name}.array_record", folder / f"{name}.lengths.npy"
+    path, lengths_path = folder / f"{name}.array_record", folder / f"{name}.lengths.npy"
     try:
         writer = ArrayRecordWriter(str(path), WRITER)
         for record in np.split(tokens, stops[1:-1:2]):
@@ -310,9 +310,9 @@ def _write_shard(encoding: Encoding, place: tuple[Path, int]) -> ShardFiles:
         writer.close()
     except RuntimeError as error:
         raise OSError(None, str(error).partition(";")[0], str(path)) from None
-    np.save(beside, lengths)
+    np.save(lengths_path, lengths)
     spool.unlink()
-    return ShardFiles(path.name, path.stat().st_size, len(lengths), beside.name, sha256(beside))
+    return ShardFiles(path.name, path.stat().st_size, len(lengths), lengths_path.name, sha256(lengths_path))
 
 
 @contextlib.contextmanager

@@ -116,7 +116,7 @@ class BeamSearch(keras.Model):
         fewer = batch // 2 if self._halves(loop) else 0
         for length in lengths:
             loop["state"] = tree.map_structure(
-                lambda room, now: ops.slice_update(room, [0] * len(now.shape), now),
+                lambda larger, now: ops.slice_update(larger, [0] * len(now.shape), now),
                 self.model.start(memory, K, length),
                 loop["state"],
             )

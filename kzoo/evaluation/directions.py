@@ -71,14 +71,14 @@ def read_directions(
 def direction_table(
     bleu: dict[tuple[str, str], float],
     unseen: Iterable[tuple[str, str]] = (),
-    beside: dict[tuple[str, str], float] | None = None,
+    published: dict[tuple[str, str], float] | None = None,
 ) -> str:
     """Return BLEU by direction as a Markdown table, one row per source; unseen directions are in italics.
 
     Args:
         bleu: BLEU of each (source, target) direction.
         unseen: directions that were not trained on.
-        beside: BLEU of another system, such as a paper's, shown in parentheses.
+        published: BLEU of another system, such as a paper's, shown in parentheses.
 
     Example:
 
@@ -88,14 +88,14 @@ def direction_table(
     | de |  | *32.5* |
     | en | 30.0 |  |
     """
-    codes, unseen, beside = _languages(bleu), set(unseen), beside or {}
+    codes, unseen, published = _languages(bleu), set(unseen), published or {}
 
     def cell(*direction: str) -> str:
         if direction not in bleu:
             return ""
         score = f"*{bleu[direction]:.1f}*" if direction in unseen else f"{bleu[direction]:.1f}"
         # A paper's two decimals, rounded half up; Python makes 35.25 the even 35.2.
-        return f"{score} ({beside[direction] + 1e-9:.1f})" if direction in beside else score
+        return f"{score} ({published[direction] + 1e-9:.1f})" if direction in published else score
 
     rows = [(source, *(cell(source, target) for target in codes)) for source in codes]
     return markdown_table(("from \\ to", *codes), rows)

@@ -204,8 +204,8 @@ def meteor_score(
         files = [Path(folder) / name for name in ("translations", "references")]
         # METEOR reads a sentence's references from consecutive lines.
         rows = zip(*all_references(references, more_references), strict=True)
-        together = [reference or row[0] for row in rows for reference in row]
-        for file, sentences in zip(files, (translations, together), strict=True):
+        interleaved = [reference or row[0] for row in rows for reference in row]
+        for file, sentences in zip(files, (translations, interleaved), strict=True):
             lines = [split(sentence) for sentence in sentences]
             file.write_text("".join(" ".join(line.split()) + "\n" for line in lines), "utf-8")
         command = ["java", "-Xmx2G", "-jar", str(jar), *map(str, files)]

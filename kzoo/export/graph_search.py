@@ -61,9 +61,9 @@ def _length_in_batches(tokens, others, results, numbers, length, function):
         chosen = numbers[first : first + rows]
         real = tf.shape(chosen)[0]
         filled = tf.concat([chosen, tf.repeat(chosen[:1], rows - real)], axis=0)  # copies of the first
-        beside = {name: tf.gather(values, filled) for name, values in others.items()}
+        gathered = {name: tf.gather(values, filled) for name, values in others.items()}
         ended = tf.concat([tf.cast(tf.gather(tokens, filled), tf.int32), tf.fill([rows, 1], END)], axis=1)
-        found = function({"source": ended.to_tensor(PAD, shape=(None, length)), **beside})
+        found = function({"source": ended.to_tensor(PAD, shape=(None, length)), **gathered})
         updated = {name: _put(results[name], chosen, found[name][:real]) for name in results}
         return first + rows, updated
 

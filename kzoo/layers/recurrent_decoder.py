@@ -102,8 +102,8 @@ class RecurrentDecoder(Layer):
             _, state = self.step(token, prepared, state, kept or kept_at_all_tokens)
             return state, state  # TensorFlow's scan collects only outputs of the state's shape
 
-        together = ops.concatenate([ops.cast(x, self.compute_dtype) for x in (inputs, *kept)], axis=-1)
-        _, states = ops.scan(read_token, state, ops.transpose(together, (1, 0, 2)))
+        joined = ops.concatenate([ops.cast(x, self.compute_dtype) for x in (inputs, *kept)], axis=-1)
+        _, states = ops.scan(read_token, state, ops.transpose(joined, (1, 0, 2)))
         by_token = states["fed_back"], states["cells"][-1][0]  # (T, B, 1, units[-1])
         attentional, h = (ops.transpose(part[:, :, 0], (1, 0, 2)) for part in by_token)
         return (attentional, self._weights(h, prepared)) if return_attention_scores else attentional

@@ -134,7 +134,7 @@ class Batcher:
         Raises:
             Busy: there is no room for them, or the server is stopping.
         """
-        self._check_room(count)
+        self._check_queue(count)
         self._preparing += count
         try:
             yield
@@ -149,7 +149,7 @@ class Batcher:
         Raises:
             Busy: there is no room for them, or the server is stopping.
         """
-        self._check_room(len(rows))
+        self._check_queue(len(rows))
         return await self._results([(key, row, self._batches.slow(key)) for key, row in rows])
 
     async def run(self, function: Callable, *args, rows: int = 1, slow: bool = True):
@@ -161,7 +161,7 @@ class Batcher:
         with self.reserved(rows):
             return (await self._results([(Call(function, args), None, slow)]))[0]
 
-    def _check_room(self, count: int):
+    def _check_queue(self, count: int):
         if self._stopping:
             raise Busy(STOPPING)
         most = self._most_waiting if count <= FEW else self._most_waiting * 3 // 4
@@ -256,7 +256,7 @@ class Batcher:
             for waiting in batch:
                 requests.setdefault(waiting.request, []).append(waiting)
             if len(requests) > 1:
-                return [pair for alone in requests.values() for pair in self._computed(alone)]
+                return [pair for single in requests.values() for pair in self._computed(single)]
             log.warning("a batch of %d failed", len(batch), exc_info=error)
             self._leave(batch[0].request)
             return [(waiting, error) for waiting in batch]

@@ -35,7 +35,7 @@ class BoundedBody:
 
     def __init__(self, app, limits: Limits, elements: int, in_thread: Callable):
         self.app, self.limits, self.elements, self._in_thread = app, limits, elements, in_thread
-        self._held = 0  # bytes of all bodies
+        self._buffered = 0  # bytes of all bodies
 
     async def __call__(self, scope, receive, send):
         if scope["type"] != "http":
@@ -45,10 +45,10 @@ class BoundedBody:
 
         def take(count: int):
             nonlocal taken
-            if self._held + count > self.limits.bodies:
+            if self._buffered + count > self.limits.bodies:
                 raise HTTPException(503, "the server holds too many other requests: try again later")
             taken += count
-            self._held += count
+            self._buffered += count
 
         async def arriving():
             nonlocal more
@@ -65,7 +65,7 @@ class BoundedBody:
         except HTTPException as refused:
             reason, status = refused.detail, refused.status_code
         finally:
-            self._held -= taken
+            self._buffered -= taken
         if reason == STOPPING:
             more = False  # there is no time to read the rest
         await refuse(reason, status, scope, receive if more else None, send, self.limits.read_seconds)

@@ -107,10 +107,10 @@ def _plain(run: re.Match) -> str:
     written = text[: run.start()][-1:]  # only to know what is before
     for number in run[0]:
         last, mark = mark, RAISED.get(unicodedata.decomposition(number).split(" ")[0], "")
-        beside = _is_number(written[-1:])
-        if mark == "^" != last or mark == "_" != last and beside:  # but H₂O is H2O
+        after_number = _is_number(written[-1:])
+        if mark == "^" != last or mark == "_" != last and after_number:  # but H₂O is H2O
             written += mark
-        elif not mark and beside:
+        elif not mark and after_number:
             written += " "
         form = unicodedata.normalize("NFKC", number).replace("\u2044", "/")  # the fraction's own slash
         written += UNIT.sub("^", form)

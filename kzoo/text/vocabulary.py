@@ -32,8 +32,8 @@ def unknown_characters(
     """Return the characters of sentences that the vocabulary of `tokenize` lacks, given their token ids."""
     lacking = [text for text, ids in zip(sentences, tokens, strict=True) if UNKNOWN in ids]
     seen = list(dict.fromkeys(unicodedata.normalize("NFC", "".join(lacking))))  # accents with their letters
-    alone = tokenize(seen) if seen else []
-    characters = "".join(c for c, ids in zip(seen, alone, strict=True) if UNKNOWN in ids)
+    by_character = tokenize(seen) if seen else []
+    characters = "".join(c for c, ids in zip(seen, by_character, strict=True) if UNKNOWN in ids)
     return UnknownCharacters(len(sentences), len(lacking), characters)
 
 

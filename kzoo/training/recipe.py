@@ -525,7 +525,7 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
         if choices and "invalid enum value" in message:
             message = f"{name} is {values[name]!r}, not one of {', '.join(choices)}"
         raise UserError(f"{where}: {message}") from None
-    _check_together(recipe, where)
+    _check_combinations(recipe, where)
     return recipe
 
 
@@ -536,7 +536,7 @@ def _choices(kind: type) -> list[str]:
     return ["true", "false"] if kind is bool else []
 
 
-def _check_together(recipe: Recipe, where: str):
+def _check_combinations(recipe: Recipe, where: str):
     """Raise `UserError` for values that cannot be combined."""
     if bool(recipe.languages) == bool(recipe.source and recipe.target):
         raise UserError(f"{where} needs source and target, or languages for a multilingual model")

