@@ -120,7 +120,8 @@ class Shards:
             UserError: one of them differs in the index.
         """
         for name, wanted in settings.items():
-            if (found := self._index.settings.get(name)) != wanted:
+            found = self._index.settings.get(name)
+            if (found or None) != (wanted or None):  # a key may be newer than the index
                 raise UserError(
                     f"the shards in {self.folder} have {name} {found!r}, the recipe {wanted!r}: "
                     "prepare them again, or change the recipe"

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 from kzoo.data.own_files import open_files
 from kzoo.data.text_files import unpacked_name
 from kzoo.errors import UserError
-from kzoo.presets.builders import BUILDERS
+from kzoo.presets.builders import BUILDERS, reads_pictures
+from kzoo.training.capitals import with_capitals
 
 MANY_EPOCHS = 1_000
+CAPITALS = 0.05
 SAMPLE = 200_000  # sentences of each language in which words and characters are counted
 
 
@@ -108,6 +110,12 @@ def choose(values: Mapping[str, Any]) -> dict[str, Choice]:
         chosen["val"] = Choice(held_out, "rows held out to choose the best epochs")
         if "test" not in values:
             chosen["test"] = Choice(held_out, "rows held out to score the result")
+    pictures = values.get("images") or reads_pictures(values.get("preset", ""), values.get("model", {}))
+    if not pictures and values.get("text") != "lowercased":
+        share, several = values.get("capitals", CAPITALS), bool(values.get("languages"))
+        sides = with_capitals(sides, languages, share, values.get("seed", 1), several)
+        if len(sides[0]) > pairs:
+            chosen["capitals"] = Choice(CAPITALS, "of the rows, again in capitals and in title case")
     size = next(size for size in SIZES if pairs <= size.pairs)
     amount = f"for {pairs:,} pairs"
     if values.get("languages"):

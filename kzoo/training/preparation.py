@@ -24,6 +24,7 @@ from kzoo.files import atomic_folder, sha256
 from kzoo.text import CharacterTokenizer
 from kzoo.text.pieces import Subwords
 from kzoo.text.texts import character_tokens
+from kzoo.training.capitals import rows_in_capitals
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.early_checks import check_preparation
 from kzoo.training.recipe import Recipe, shard_settings
@@ -67,7 +68,7 @@ def prepare(
     folder = Path(os.path.expanduser(folder))
     recipe = check_preparation(recipe, folder)
     settings = shard_settings(recipe)
-    read = training_pairs(recipe)
+    read = functools.partial(pairs_to_train, recipe, training_pairs(recipe))
     with atomic_folder(folder) as unfinished:
         with progress("reading", None) as advance:
             count, sample = survey(read(), recipe, advance)
@@ -101,6 +102,16 @@ def training_pairs(recipe: Recipe) -> Callable[[], Iterator[tuple[str, str]]]:
         files = [Path(os.path.expanduser(file)) for file in recipe.train]
         return functools.partial(stream_pairs, files, (recipe.source, recipe.target), recipe.columns)
     return functools.partial(zip, *corpus.pairs("train", recipe.source, recipe.target))
+
+
+def pairs_to_train(
+    recipe: Recipe, read: Callable[[], Iterator[tuple[str, str]]]
+) -> Iterator[tuple[str, str]]:
+    """Yield the training pairs that `read` iterates over, then those in capitals."""
+    yield from read()
+    if recipe.capitals:
+        languages = recipe.source, recipe.target
+        yield from rows_in_capitals(read(), languages, recipe.capitals, recipe.seed)
 
 
 def survey(

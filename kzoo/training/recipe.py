@@ -80,6 +80,7 @@ CONSTANT_RATE = Use(
     lambda recipe: recipe.optimizer != "noam", "optimizer noam, which has rate_factor instead"
 )
 NOT_CHARACTERS = Use(lambda recipe: not recipe.source_characters, "source_characters")
+NOT_LOWERCASED = Use(lambda recipe: recipe.text != "lowercased", "lowercased text")
 OWN_FILES = Use(lambda recipe: recipe.corpus == "files", 'a corpus other than "files"')
 OWN_ROWS = Use(lambda recipe: not (recipe.shards or recipe.images), "shards or images, which have all rows")
 TABLES = Use(lambda recipe: not recipe.train or any(map(is_table, _files(recipe))), "text files alone")
@@ -200,6 +201,12 @@ class Recipe:
         kinds are also left out, and rows are held out of the rest; `false`: no table.""",
         OWN_FILES,
         OWN_ROWS,
+    )
+    capitals: Below1 = key(
+        0.0,
+        """share of the training rows that are added in capitals and again in title case, so that the model
+        translates such text.""",
+        NOT_LOWERCASED,
     )
     shards: str = key(
         "",
@@ -621,6 +628,8 @@ def check_model(recipe: Recipe, languages: list[str] | None, pictures: bool, rec
         raise UserError(f"{name} has no recurrent decoder to train first: remove language_model_epochs")
     if recipe.images and not pictures:
         raise UserError(f"{name} reads text only: remove images from the recipe")
+    if recipe.capitals and pictures:
+        raise UserError(f"{name} reads images, but rows in capitals have none: remove capitals")
     if recipe.shards and pictures:
         raise UserError(f"{name} reads images, but shards have none: remove shards from the recipe")
 
@@ -633,5 +642,5 @@ def shard_settings(recipe: Recipe) -> dict:
     """
     if recipe.text != "raw":
         raise UserError(f"shards hold raw text, but the recipe's is {recipe.text}: remove text or shards")
-    names = ("source", "target", "vocabulary_size", "joint_vocabulary", "source_characters")
+    names = ("source", "target", "vocabulary_size", "joint_vocabulary", "source_characters", "capitals")
     return {name: getattr(recipe, name) for name in names}

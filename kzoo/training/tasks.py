@@ -29,6 +29,7 @@ from kzoo.models import (
 from kzoo.presets import build, load
 from kzoo.presets.builders import BUILDERS
 from kzoo.text.vocabulary import UnknownCharacters, unknown_characters
+from kzoo.training.capitals import with_capitals
 from kzoo.training.cooldown import CoolingAdam, CoolingSGD
 from kzoo.training.corpus import recipe_corpus, recipe_directions, recipe_weights, text_languages
 from kzoo.training.early_checks import starting_preset
@@ -138,13 +139,14 @@ class Task:
             return [[tokens[: limit - 1] for tokens in side] for side in sides], None
         lengths = np.array([list(map(len, side)) for side in sides]) + 1  # (languages, rows)
         longest = lengths.max(axis=0)
-        if self.recipe.too_long == "error" and longest.max() > limit:
+        given = longest[: len(self.corpus.read(split, languages[0]).sentences)]  # without those in capitals
+        if self.recipe.too_long == "error" and given.max() > limit:
             files = dict.fromkeys(self.corpus.read(split, language).where for language in languages)
             pair = "sentence" if len(sides) == 1 else "sentence pair"
-            row = longest.argmax()
+            row = given.argmax()
             begins = texts[lengths[:, row].argmax()][row][:40]
             numbers = self.corpus.read(split, languages[0]).rows  # in the file, if not all rows are read
-            check_longest(longest, limit, f"split {split} ({', '.join(files)}): {begins!r}…, {pair}", numbers)
+            check_longest(given, limit, f"split {split} ({', '.join(files)}): {begins!r}…, {pair}", numbers)
         kept = np.flatnonzero(longest <= limit)
         if len(kept) == len(longest):
             return sides, None
@@ -166,7 +168,9 @@ class OneDirection(Task):
         if self.shards:
             self.shards.require(**shard_settings(recipe))
         else:
-            self.sides = corpus.pairs("train", recipe.source, recipe.target)
+            languages = recipe.source, recipe.target
+            sides = corpus.pairs("train", *languages)
+            self.sides = with_capitals(sides, languages, recipe.capitals, recipe.seed)
         self.validation = corpus.pairs(recipe.validation, recipe.source, recipe.target)
 
     def learn(self, folder: Path) -> list:
@@ -273,6 +277,9 @@ class SeveralDirections(Task):
             # Each beside the first, because an error names both files.
             [corpus.sentences(split, first), *(corpus.pairs(split, first, other)[1] for other in others)]
             for split in ("train", recipe.validation)
+        )
+        self.sides = with_capitals(
+            self.sides, self.text_languages, recipe.capitals, recipe.seed, several=True
         )
 
     def learn(self, folder: Path) -> dict:

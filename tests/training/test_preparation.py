@@ -18,6 +18,7 @@ from kzoo.text import CharacterTokenizer, SubwordTokenizer
 from kzoo.training import Recipe, make_recipe, prepare, train
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.preparation import make_encoding, survey
+from kzoo.training.tasks import OneDirection
 from kzoo.training.trained_rows import count_trained_rows
 from kzoo.training.vocabularies import learned_tokenizers
 
@@ -76,6 +77,17 @@ def test_shards_hold_the_words_that_training_without_them_has(shards, recipe, si
     assert len(ours.shapes) == 7
     assert sentences(ours) == sentences(theirs)
     assert (ours.shapes, ours.num_tokens) == (theirs.shapes, theirs.num_tokens)
+
+
+def test_shards_have_the_same_rows_in_capitals(recipe, tmp_path):
+    recipe = dataclasses.replace(recipe, capitals=0.2)
+    shards = prepare(recipe, tmp_path / "shards", 1)
+    task = OneDirection(recipe, recipe_corpus(recipe))
+    (tokenizer,) = task.learn(tmp_path)
+    theirs = Batches(*(tokenizer(side) for side in task.sides), recipe.tokens)
+    assert shards.pairs == len(task.sides[0]) > 300
+    assert sentences(ShardedBatches(shards, recipe.tokens)) == sentences(theirs)
+    assert "capitals" in message_of(shards.require, capitals=0.1)
 
 
 def test_the_index_says_what_they_hold(shards, recipe):
