@@ -222,10 +222,15 @@ class TextTranslator(TwoLanguages):
             check_tokenizer(tokenizer)
             tokenize = functools.partial(tokenizer, **self.tokenizer_options(target))
             sentences, begun = split.sentences[some], prefixes and prefixes[some]
-            found = read(tokenize, sentences, source, target, unknown, begun, bool(self.target_languages))
+            codes = bool(self.target_languages)
+            found = read(tokenize, sentences, source, target, unknown, begun, codes, self.drawable)
             check_lengths(sentences, found, most, truncate, some.start + 1)
             for reading in found:
                 yield reading._replace(tokens=reading.tokens[:most])
+
+    def drawable(self, characters: str) -> str:
+        """Return those of characters that the vocabulary lacks which the model reads from their pixels."""
+        return ""
 
     def check_search(self, search: SearchSettings):
         """Raise `UserError` if the engine does not support the search settings."""

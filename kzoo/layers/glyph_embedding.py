@@ -29,8 +29,10 @@ class GlyphEmbedding(Layer):
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
-        ids: int `(…)`. Character ids, less than V.
+        ids: int `(…)`. Character ids, less than V; with `drawn`, less than V + E.
         training: bool.
+        drawn: `(B, E, 22, 22)`, glyphs of characters that the vocabulary lacks, for ids `(B, S)`, not in
+            training: the id V + e in row b is that of `drawn[b, e]`.
 
     Returns:
         `(…, D)`.
@@ -78,7 +80,14 @@ class GlyphEmbedding(Layer):
         if not self.encoder.built:
             self.encoder.build((None, SIZE, SIZE))
 
-    def call(self, ids, training: bool | None = None):
+    def call(self, ids, training: bool | None = None, drawn=None):
+        if drawn is not None:
+            ids = ops.cast(ids, "int32")
+            known = ids < self.vocabulary_size
+            others = ops.cast(self.encoder(drawn), self.compute_dtype)  # (B, E, D)
+            places = ops.clip(ids - self.vocabulary_size, 0, others.shape[1] - 1)
+            others = ops.take_along_axis(others, places[..., None], axis=1)  # (B, S, D)
+            return ops.where(known[..., None], self.call(ops.where(known, ids, 0)), others)
         flat = ops.reshape(ops.cast(ids, "int32"), (-1,))  # Keras may have cast them to float
         if training and any(weight.trainable for weight in self.encoder.weights):  # LoRA, too
             self.baked.assign(False)

@@ -46,6 +46,11 @@ class TranslationBackbone(Backbone):
         """Return arguments of `compile`: the optimizer and the loss of the paper whose model this is."""
         raise NotImplementedError
 
+    def embedded_source(self, inputs: dict):
+        """Return the vectors `(B, S, D)` of `inputs["source"]`; `inputs["drawn"]` as for `GlyphEmbedding`."""
+        drawn = {"drawn": inputs["drawn"]} if "drawn" in inputs else {}
+        return self.source_embedding(inputs["source"], **drawn)
+
     def _keep(self, kind: type, arguments: dict):
         """Check a constructor's arguments and keep them for `get_config`, except Keras's own.
 

@@ -115,15 +115,15 @@ class RecurrentBackbone(TranslationBackbone):
         self.output_dense = Dense(target_vocabulary_size, dtype=dtype, name="output")
 
         inputs = token_inputs("source", "target")
-        encoded, initial, mask = self._encoded(inputs["source"])
+        encoded, initial, mask = self._encoded(inputs)
         x = self.target_dropout(self.target_embedding(inputs["target"]))
         x = self.decoder(x, encoded, initial, memory_mask=mask)
         super().__init__(inputs=inputs, outputs=self._logits(x), dtype=dtype, name=name, trainable=trainable)
 
-    def _encoded(self, source):
+    def _encoded(self, inputs):
         """Return the encoder's outputs `(B, S, D)`, the decoder's first states, and the mask `(B, S)`."""
-        mask = ops.not_equal(source, 0)
-        encoded, states = self.encoder(self.source_embedding(source), mask=mask, return_states=True)
+        mask = ops.not_equal(inputs["source"], 0)
+        encoded, states = self.encoder(self.embedded_source(inputs), mask=mask, return_states=True)
         last = ops.concatenate(states, axis=-1)
         return encoded, [tuple(project(last) for project in pair) for pair in self.projections], mask
 
@@ -133,7 +133,7 @@ class RecurrentBackbone(TranslationBackbone):
         Args:
             inputs: the model's inputs. Row t of the weights is for predicting the token after target token t.
         """
-        encoded, initial, mask = self._encoded(inputs["source"])
+        encoded, initial, mask = self._encoded(inputs)
         x = self.target_embedding(inputs["target"])
         _, scores = self.decoder(x, encoded, initial, memory_mask=mask, return_attention_scores=True)
         return [scores[:, None]]
@@ -153,7 +153,7 @@ class RecurrentBackbone(TranslationBackbone):
 
     def encode(self, inputs: dict) -> dict:
         """Return the memory of the sentences `inputs["source"]` `(B, S)`."""
-        encoded, initial, mask = self._encoded(inputs["source"])
+        encoded, initial, mask = self._encoded(inputs)
         return {"prepared": self.decoder.prepare(encoded, mask), "initial": initial}
 
     def start(self, memory: dict, beam_size: int, max_length: int) -> dict:

@@ -1,5 +1,6 @@
 """The tagger of the glyph paper: it segments characters into words and tags them."""
 
+import warnings
 from collections.abc import Sequence
 
 import keras
@@ -8,14 +9,16 @@ from keras import ops
 
 from kzoo.decoding.batched_search import call_lock, padded
 from kzoo.errors import UserError
-from kzoo.layers import LinearChainCRF
+from kzoo.layers import GlyphEmbedding, LinearChainCRF
 from kzoo.layers.dense import Dense
 from kzoo.layers.normalization import mean_over_replicas
 from kzoo.models.backbones import freeze, frozen_layers
-from kzoo.text.preparation import prepare
+from kzoo.text.glyphs import DrawnRows, UnseenGlyphs
+from kzoo.text.preparation import known_forms, prepare
+from kzoo.text.reading import UnknownCharactersWarning
 from kzoo.text.segments import Segment, segments_to_tags, tags_to_segments
 from kzoo.text.texts import checked_texts
-from kzoo.text.vocabulary import PAD
+from kzoo.text.vocabulary import PAD, SHOWN
 
 LENGTH_STEP = 32  # lengths are padded to multiples of this, so that few shapes are compiled
 
@@ -46,7 +49,8 @@ class CharacterTagger(keras.Model):
         **kwargs: other arguments of `keras.Model`.
 
     Call arguments:
-        inputs: int `(B, L)`. Character ids, 0 for padding at the end.
+        inputs: int `(B, L)`. Character ids, 0 for padding at the end. Or, outside training, `{"ids": (B, L),
+            "drawn": (B, E, 22, 22)}` with characters that the vocabulary lacks; see `GlyphEmbedding`.
         training: bool. Whether dropout is on.
 
     Returns:
@@ -83,6 +87,7 @@ class CharacterTagger(keras.Model):
         self.embedding = embedding
         self.tag_names = list(tags)
         self.tokenizer = tokenizer
+        self._drawer = None  # draws characters that the vocabulary lacks
         self.rates = {"dropout": dropout, "output_dropout": output_dropout}
         width, dtype = embedding.output_dim, self.dtype_policy
         self.dilations = [2**i for i in range(num_layers)]
@@ -102,8 +107,11 @@ class CharacterTagger(keras.Model):
         self.built = True
 
     def call(self, inputs, training=None):
-        mask = ops.not_equal(inputs, PAD)
-        x = self.embedding(inputs, training=training)
+        ids, drawn = inputs, {}
+        if isinstance(inputs, dict):
+            ids, drawn = inputs["ids"], {"drawn": inputs["drawn"]}
+        mask = ops.not_equal(ids, PAD)
+        x = self.embedding(ids, training=training, **drawn)
         inside = ops.cast(mask, x.dtype)[..., None]
         for dilation, convolution, dropout in zip(
             self.dilations, self.convolutions, self.dropouts, strict=True
@@ -157,20 +165,54 @@ class CharacterTagger(keras.Model):
         return _padded(self.tokenizer(texts)), _padded([[numbers[tag] for tag in row] for row in tags])
 
     def tag(self, texts: Sequence[str], batch_size: int = 32) -> list[list[Segment]]:
-        """Return the tagged words of each text, prepared as by `kzoo.text.preparation`."""
+        """Return the tagged words of each text, prepared as by `kzoo.text.preparation`.
+
+        A character that the vocabulary lacks is read as a form of it that the vocabulary knows, or from its
+        pixels by a `GlyphEmbedding`.
+
+        Warns:
+            UnknownCharactersWarning: the vocabulary lacks characters, and neither was possible.
+        """
         texts = [prepare(text) for text in checked_texts(texts)]
+        forms, drawn = self._forms(set("".join(texts)) - set(self.tokenizer.get_vocabulary()))
         results = [[] for _ in texts]
         order = sorted((i for i in range(len(texts)) if texts[i].strip()), key=lambda i: -len(texts[i]))
         for first in range(0, len(order), batch_size):
             chosen = order[first : first + batch_size]
             # Pad the last batch with empty rows: another shape would have to be compiled.
             rows = [texts[i] for i in chosen] + [""] * (batch_size - len(chosen))
+            tokens = self.tokenizer([row.translate(forms) for row in rows], drawn=drawn)
+            if max(map(max, filter(None, tokens))) < self.tokenizer.vocabulary_size():
+                inputs = _padded(tokens)
+            else:
+                bitmaps = DrawnRows(tokens, self._drawer)
+                inputs = {"ids": _padded(bitmaps.tokens), "drawn": bitmaps[range(len(rows))]}
             with call_lock():
-                tags = self.predict_on_batch(_padded(self.tokenizer(rows)))["tags"]
+                tags = self.predict_on_batch(inputs)["tags"]
             for i, row in zip(chosen, tags, strict=False):
                 names = [self.tag_names[number] for number in row[: len(texts[i])]]
                 results[i] = tags_to_segments(texts[i], names)
         return results
+
+    def _forms(self, lacking: set[str]) -> tuple[dict[int, str], str]:
+        """Return what to read for characters that the vocabulary lacks, and which of them to draw."""
+        forms = {character: known_forms(self.tokenizer, character) for character in sorted(lacking)}
+        known = {ord(c): form for c, (form, rest) in forms.items() if not rest and len(form) == 1}
+        others = "".join(character for character in forms if ord(character) not in known)
+        drawn = ""
+        if others and isinstance(self.embedding, GlyphEmbedding):
+            if self._drawer is None:
+                with call_lock():
+                    glyphs = ops.convert_to_numpy(self.embedding.glyphs)
+                self._drawer = UnseenGlyphs(self.tokenizer.get_vocabulary(), glyphs)
+            drawn = "".join(character for character in others if self._drawer(character) is not None)
+        if unknown := "".join(character for character in others if character not in drawn):
+            warnings.warn(
+                f"the vocabulary lacks {len(unknown):,} characters of the texts ({unknown[:SHOWN]})",
+                UnknownCharactersWarning,
+                stacklevel=3,
+            )
+        return known, drawn
 
     def quantize(self, mode=None, **options):
         """Raise `UserError`: a quantized tagger's file could not be loaded."""

@@ -222,7 +222,7 @@ class TransformerBackbone(TranslationBackbone):
         mask = ops.not_equal(source, 0)
         if self.picture_encoder is not None:
             image = self.picture_encoder(image, present=ops.any(mask, axis=1))  # empty rows are padding
-        x = self.source_embedding(source) * self._source_scale
+        x = self.embedded_source(inputs) * self._source_scale
         return self.source_dropout(_with_positions(x, self.source_positions)), mask, image
 
     def _encode(self, inputs, scores: list | None = None):

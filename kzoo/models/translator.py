@@ -21,7 +21,9 @@ from kzoo.models.backbones import BackboneMethod, freeze, frozen_layers, uses_xl
 from kzoo.models.fitting import FitsTexts
 from kzoo.models.losses import WholeBatchLoss, token_weights
 from kzoo.models.preset_files import read_preset, write_preset
+from kzoo.text.glyphs import DrawnRows, UnseenGlyphs
 from kzoo.text.hypotheses import Hypothesis, as_hypotheses
+from kzoo.text.preparation import prepare
 from kzoo.text.texts import pieces, tokenize_within
 from kzoo.text.vocabulary import END, START
 
@@ -117,7 +119,19 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         others = languages | ({} if images is None else {"image": images})
         self._drop_stale_functions()
         self.bake()
-        found = self._searches.search(tokens, others, search, threads, progress, prefixes)
+        found, settings = [None] * len(tokens), (search, threads, progress)
+        beyond = list(map(self._beyond, tokens))
+        for lacking in sorted(set(beyond)):  # apart, because a search with drawn characters is compiled anew
+            numbers = [number for number, one in enumerate(beyond) if one == lacking]
+            rows = [tokens[number] for number in numbers]
+            inputs = {name: values[numbers] for name, values in others.items()}
+            if lacking:
+                inputs["drawn"] = DrawnRows(rows, self.unseen_glyphs())
+                rows = inputs["drawn"].tokens
+            begun = prefixes and [prefixes[number] for number in numbers]
+            results = self._searches.search(rows, inputs, *settings, begun)
+            for number, result in zip(numbers, results, strict=True):
+                found[number] = result
         return as_hypotheses(found, n, self.tokenizers_of(*direction)[1])
 
     def attention(
@@ -150,16 +164,18 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         direction = self.direction(source_language, target_language)
         source_tokenizer, target_tokenizer = self.tokenizers_of(*direction)
         source = self._tokens(text, source_tokenizer, **self.tokenizer_options(direction[1]))
+        drawn = DrawnRows([source], self.unseen_glyphs()) if self._beyond(source) else None
         images = image_rows(None if image is None else [image], 1, self.image_shape)
         if translation is None:
             (translation,) = self.translate([text], *direction, images=images, split_sentences=False)
         (target,) = tokenize_within(target_tokenizer, [translation], self.max_length - 1)
         length = padded_length(max(len(source), len(target)), self.max_length)
         inputs = {
-            "source": padded([[*source, END]], length),
+            "source": padded([[*(drawn.tokens[0] if drawn else source), END]], length),
             "target": padded([[START, *target]], length),
             **self._language_inputs(*direction, 1),
             **({} if images is None else {"image": images}),
+            **({"drawn": drawn[[0]]} if drawn else {}),
         }
         layers = self._compiled(self.backbone.source_attention, few_calls=True)(inputs)
         if self.embeds:  # then it attends to the rows of M
@@ -200,6 +216,9 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         return tokenize_within(self.source_tokenizer, texts, self.max_length - 1, truncate)
 
     def _tokens(self, text: str, tokenizer: Tokenizer, **options) -> list[int]:
+        if self._glyph_embeddings():
+            lacking = set(prepare(text)) - set(tokenizer.get_vocabulary())
+            options["drawn"] = self.drawable("".join(lacking))
         (tokens,) = tokenize_within(tokenizer, [text], self.max_length - 1, **options)
         if not tokens:
             raise UserError(f"{text!r} has no word to attend to")
@@ -343,7 +362,7 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         weights = tuple(map(id, self.backbone.weights))
         if weights != self._compiled_with:
             self._searches = BatchedSearch(self.backbone, self.backbone.max_length, uses_xla(self.backbone))
-            self._methods = {}
+            self._methods, self._drawer = {}, None
             self._compiled_with = weights
 
     def _compiled(self, method: Callable, few_calls: bool = False) -> Callable:
@@ -372,6 +391,21 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         with call_lock():
             drawn = [ops.convert_to_numpy(layer.glyphs) for layer in self._glyph_embeddings()]
         return drawn[0] if drawn else None
+
+    def drawable(self, characters: str) -> str:
+        if not (characters and self._glyph_embeddings()):
+            return ""
+        return "".join(character for character in characters if self.unseen_glyphs()(character) is not None)
+
+    def unseen_glyphs(self) -> UnseenGlyphs:
+        """Return what draws the characters that the source vocabulary lacks."""
+        if self._drawer is None:
+            self._drawer = UnseenGlyphs(self.source_tokenizer.get_vocabulary(), self.glyphs)
+        return self._drawer
+
+    def _beyond(self, tokens: list[int]) -> bool:
+        """Return whether a sentence has characters that are read from pixels: their ids are from V on."""
+        return any(max(tokens, default=0) >= layer.vocabulary_size for layer in self._glyph_embeddings())
 
     def _glyph_embeddings(self) -> list[GlyphEmbedding]:
         return [layer for layer in self.backbone.layers if isinstance(layer, GlyphEmbedding)]

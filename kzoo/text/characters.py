@@ -27,6 +27,8 @@ class CharacterTokenizer(ListedTokens):
 
     Call arguments:
         inputs: list of `str`.
+        drawn: characters outside the vocabulary that the model reads from their pixels. The id of one is V
+            plus its code point.
 
     Returns:
         A list of lists of int, without start and end.
@@ -55,14 +57,20 @@ class CharacterTokenizer(ListedTokens):
             if len(character) != 1 or self.ids[character] != number:
                 raise UserError(f"a vocabulary has single characters, each once: {character!r} does not fit")
 
-    def call(self, inputs: Sequence[str]) -> list[list[int]]:
-        return self.tokenize(inputs)
+    def call(self, inputs: Sequence[str], drawn: str = "") -> list[list[int]]:
+        return self.tokenize(inputs, drawn)
 
-    def tokenize(self, inputs: Sequence[str]) -> list[list[int]]:
+    def tokenize(self, inputs: Sequence[str], drawn: str = "") -> list[list[int]]:
         """Return the character ids of each text; none for a text of spaces."""
         if len(self.vocabulary) == len(SPECIAL):
             raise UserError(NO_VOCABULARY)
-        return character_tokens(self.ids, checked_texts(inputs))
+        more = {character: len(self.vocabulary) + ord(character) for character in drawn}
+        return character_tokens(self.ids | more if more else self.ids, checked_texts(inputs))
+
+    def id_to_token(self, id: int) -> str:
+        """Return the token of an id."""
+        beyond = id - len(self.vocabulary)
+        return self.vocabulary[id] if beyond < 0 else chr(beyond)
 
     def detokenize(self, inputs: Iterable[Iterable[int]]) -> list[str]:
         """Return the texts of lists of ids: U+FFFD for unknown, nothing for the other special tokens."""

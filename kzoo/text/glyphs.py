@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import os
+import unicodedata
 import warnings
 from collections.abc import Callable, Sequence
 
@@ -10,6 +11,9 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from kzoo.errors import UserError
+
+SAMPLE = 16  # glyphs that are compared to know a font
+NEARLY = 0.02  # of their pixels may differ, as between versions of FreeType
 
 NOWHERE = "\U0010ffff"  # not a character: every font draws its box for missing characters
 
@@ -70,6 +74,87 @@ def render_glyphs(
         glyphs[i] = _centred(face, characters[i], size)
     glyphs[missing] = _centred(face, NOWHERE, size)
     return glyphs
+
+
+class UnseenGlyphs:
+    """Draws characters that a glyph model's vocabulary lacks, in the font of those that it has.
+
+    It draws characters of the vocabulary's main script alone: the model has not learned to read others.
+
+    Args:
+        characters: the vocabulary.
+        glyphs: its bitmaps, `(V, 22, 22)`.
+
+    Attributes:
+        vocabulary_size: int. V.
+        shape: that of a bitmap.
+        why_not: str. Why it draws nothing; "" if it does.
+    """
+
+    def __init__(self, characters: Sequence[str], glyphs: np.ndarray):
+        scripts = {i: _script(character) for i, character in enumerate(characters) if character.isalpha()}
+        self.script = max(set(scripts.values()), key=list(scripts.values()).count, default="")
+        self.vocabulary_size, *self.shape = glyphs.shape
+        self._drawn, self.why_not = {}, ""
+        sample = [i for i, script in scripts.items() if script == self.script][:SAMPLE]
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                again = render_glyphs([characters[i] for i in sample])
+        except UserError as error:
+            self.why_not = str(error)
+        else:
+            if (again != glyphs[sample]).mean() > NEARLY:
+                self.why_not = "the model's glyphs are not of the default font, Noto Sans CJK"
+        if self.why_not:
+            warnings.warn(
+                f"characters that the vocabulary lacks are not read from their pixels: {self.why_not}",
+                stacklevel=2,
+            )
+
+    def __call__(self, character: str) -> np.ndarray | None:
+        """Return a character's bitmap, uint8 `(22, 22)`; `None` if it cannot be drawn."""
+        if character not in self._drawn:
+            drawn = None
+            if not self.why_not and character.isalpha() and _script(character) == self.script:
+                with contextlib.suppress(UserError):  # the font lacks it
+                    (drawn,) = render_glyphs([character])
+            self._drawn[character] = drawn
+        return self._drawn[character]
+
+
+class DrawnRows:
+    """Each sentence's characters that the vocabulary lacks, as bitmaps: drawn for a batch when it is made.
+
+    Args:
+        tokens: sentences as token ids of `CharacterTokenizer`, with ids beyond the vocabulary.
+        draw: draws these characters.
+
+    Attributes:
+        tokens: the sentences with ids V, V + 1, … for their own characters, as `GlyphEmbedding` takes them.
+    """
+
+    def __init__(self, tokens: Sequence[Sequence[int]], draw: UnseenGlyphs):
+        self.draw, self.tokens, self._characters, size = draw, [], [], draw.vocabulary_size
+        for row in tokens:
+            own = {token: size + e for e, token in enumerate(dict.fromkeys(t for t in row if t >= size))}
+            self.tokens.append([own.get(token, token) for token in row])
+            self._characters.append([chr(token - size) for token in own])
+
+    def __getitem__(self, numbers: Sequence[int]) -> np.ndarray:
+        """Return the bitmaps `(B, E, 22, 22)` of the numbered sentences; E is a power of 8."""
+        rows, places = [self._characters[number] for number in numbers], 8
+        while places < max(map(len, rows)):
+            places *= 8  # few shapes, because each is compiled
+        drawn = np.zeros((len(rows), places, *self.draw.shape), "uint8")
+        for b, row in enumerate(rows):
+            for e, character in enumerate(row):
+                drawn[b, e] = self.draw(character)
+        return drawn
+
+
+def _script(character: str) -> str:
+    """Return the first word of a letter's name in Unicode, such as CJK or LATIN."""
+    return unicodedata.name(character, "").partition(" ")[0]
 
 
 def default_font() -> str:

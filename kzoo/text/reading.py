@@ -54,13 +54,15 @@ def read(
     unknown: str = "copy",
     prefixes: Sequence[str] | None = None,
     codes: bool = False,
+    drawable: Callable[[str], str] | None = None,
 ) -> list[Reading]:
     """Read sentences for translation.
 
     - A sentence in capitals or in title case is read in the case that the vocabulary spells in the fewest
       pieces, and its translation gets the sentence's case. A single word in capitals is read likewise if it
       would be spelled letter by letter; its case is not given back.
-    - Characters that the vocabulary lacks are read as `known_forms` writes them.
+    - Characters that the vocabulary lacks are read as `known_forms` writes them; others from their pixels, if
+      the model reads pixels.
     - A sentence whose letters and symbols are mostly unknown even then is copied.
 
     A sentence with a prefix is translated in its own case, and never copied.
@@ -72,6 +74,8 @@ def read(
         unknown: str. What becomes of a sentence that is mostly unknown: `"copy"`, `"error"` or `"translate"`.
         prefixes: the beginning of each translation; `""` for none.
         codes: bool. Whether a sentence may begin with its target language, such as `>>fra<<`.
+        drawable: returns those of some characters that the model reads from their pixels; `None`: it reads
+            none.
 
     Raises:
         UserError: another value of `unknown`; with `"error"`, a sentence that is mostly unknown.
@@ -93,7 +97,9 @@ def read(
         lacking = ""
         if UNKNOWN in tokens:
             text, lacking = known_forms(tokenize, texts[number])
-            (tokens,) = tokenize([text])
+            drawn = drawable(lacking) if drawable else ""
+            lacking = "".join(character for character in lacking if character not in drawn)
+            (tokens,) = tokenize([text], drawn=drawn) if drawn else tokenize([text])
             if free[number] and unknown != "translate" and _mostly(lacking, text):
                 code = CODE.match(text)[0] if codes else ""
                 copy = sentences[number][len(code) :]

@@ -41,7 +41,7 @@ def rows_in_capitals(
 
 
 def _has_case(text: str) -> bool:
-    """Return whether over nine of ten letters of a text have capitals: not so with some Latin words in Chinese."""
+    """Return whether over nine of ten letters of a text have capitals; Latin words may be in Chinese."""
     letters = [character for character in text if character.isalpha()]
     without = sum(character.lower() == character.upper() for character in letters)
     return len(letters) > 10 * without

@@ -11,6 +11,7 @@ from kzoo.cli import app
 from kzoo.data import open_corpus
 from kzoo.text import train_subwords
 from kzoo.training import read_recipe
+from kzoo.training.capitals import with_capitals
 from kzoo.training.choice import SIZES, choose, languages_of
 from kzoo.training.recipe import text_values
 
@@ -62,8 +63,11 @@ def test_a_run_is_longer_than_its_warm_up(size):
 )
 def test_a_vocabulary_of_the_chosen_size_can_be_learned(lines, tmp_path):
     sides = [write(tmp_path, "t.en", lines * 20), write(tmp_path, "t.zh", list(reversed(lines)) * 20)]
-    size = choose(text_values(sides, None, None, ["clean=false"]))["vocabulary_size"].value
-    proto = train_subwords([*lines, *lines], size)
+    chosen = choose(text_values(sides, None, None, ["clean=false"]))
+    share = chosen["capitals"].value if "capitals" in chosen else 0
+    size = chosen["vocabulary_size"].value
+    english, reverse = with_capitals([lines * 20, list(reversed(lines)) * 20], ["en", "zh"], share, seed=1)
+    proto = train_subwords([*english, *reverse], size)
     assert sentencepiece.SentencePieceProcessor(model_proto=proto).vocab_size() <= size
 
 
