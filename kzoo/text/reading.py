@@ -1,7 +1,7 @@
 """How translators read sentences: in which case, and what becomes of characters that the vocabulary lacks.
 
 Both engines, the command line and the server read with `read`. Exports cannot: a SavedModel or CTranslate2's
-files take a text's case as it is, and translate what they cannot spell.
+files take a text's case as it is, translate what they cannot spell, and read no characters from pixels.
 """
 
 import dataclasses

@@ -1,6 +1,7 @@
 """Characters that a glyph model's vocabulary lacks are read from their pixels."""
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import keras
 import numpy as np
@@ -60,6 +61,23 @@ def test_translations_and_attention_are_equal(translators):
     one, other = (translator.attention(TEXT, "abc") for translator in translators)
     assert one[:2] == other[:2]
     np.testing.assert_allclose(one[2], other[2], atol=1e-5)
+
+
+def test_threads_translate_while_another_saves(translators, tmp_path):
+    """On JAX, Keras takes the weights out of the model during a call."""
+    _, model = translators
+    texts = [TEXT, "我的月"]
+    expected = model.translate(texts, beam_size=1)
+
+    def translate(_):
+        model.backbone.source_embedding.empty()  # the next call encodes the glyphs again
+        return model.translate(texts, beam_size=1)
+
+    with ThreadPoolExecutor(4) as pool:
+        found = pool.map(translate, range(12))
+        for _ in range(3):
+            model.save_to_preset(tmp_path / "preset")
+        assert list(found) == [expected] * 12
 
 
 def test_what_cannot_be_drawn_is_still_unknown(translators):
