@@ -82,6 +82,8 @@ REFUSED = [
     (f"translate {PRESET} --length-penalty nan dog", "length_penalty must be a finite number"),
     (f"evaluate {PRESET} --length-penalty nan", "length_penalty must be a finite number"),
     (f"export {PRESET} x --length-penalty nan", "length_penalty must be a finite number"),
+    (f"export {PRESET} x --format argos", "must end with .argosmodel"),
+    (f"export {PRESET} x.argosmodel --beam 4", "leave --beam out"),
     (f"serve {PRESET} --port 0 --length-penalty nan", "length_penalty must be a finite number"),
     (f"serve {PRESET} --port 0 --name a/b", "a model's name (--name)"),
     (f"serve {PRESET} --port 0 --allow-host übersetzer.example", "'übersetzer.example'"),

@@ -19,10 +19,13 @@ app = typer.Typer()
 @app.command()
 def export(
     preset: options.Preset,
-    folder: Annotated[Path, typer.Argument(help="Folder to write.")],
+    folder: Annotated[Path, typer.Argument(help="Folder to write; for argos, a file NAME.argosmodel.")],
     to: Annotated[
-        Literal["saved_model", "ctranslate2"], typer.Option("--format", help="What to write.")
-    ] = "saved_model",
+        Literal["saved_model", "ctranslate2", "argos"] | None,
+        typer.Option(
+            "--format", help="What to write; by default argos for a NAME.argosmodel, else saved_model."
+        ),
+    ] = None,
     beam_size: options.Beam = None,
     length_penalty: options.Penalty = None,
     gnmt: options.GNMTPenalty = None,
@@ -31,20 +34,29 @@ def export(
         Literal["float32", "float16", "int8"], typer.Option(help="Precision of the weights.")
     ] = "float32",
 ):
-    """Export a preset as a TensorFlow SavedModel that takes and returns text, or as a CTranslate2 model."""
+    """Export a preset as a SavedModel from text to text, a CTranslate2 model, or a package for Argos."""
     from kzoo.presets.shelf import locate
 
     located = locate(preset)
+    if (to or folder.suffix) in ("argos", ".argosmodel"):
+        from kzoo.export import export_argos
+
+        given = {"beam": beam_size, "length-penalty": length_penalty, "gnmt": gnmt, "max-length": max_length}
+        if name := next((name for name, value in given.items() if value is not None), None):
+            raise UserError(f"Argos Translate searches with its own settings: leave --{name} out")
+        export_argos(located, folder, precision)
+        print(f"{folder}: written, argos, {precision}")
+        return
     search = chosen_search(located, beam_size, length_penalty, gnmt, max_length)
     translator = open_translator(located, search)
     from kzoo.export import export_ctranslate2, export_saved_model
 
-    if to == "saved_model":
+    if to != "ctranslate2":
         print("writing the graph of the beam search: this takes a minute or two", file=sys.stderr)
         export_saved_model(translator, folder, precision=precision)
     else:
         export_ctranslate2(translator, folder, precision)
-    print(f"{folder}: written, {to}, {precision}, {search}")
+    print(f"{folder}: written, {to or 'saved_model'}, {precision}, {search}")
 
 
 @app.command()

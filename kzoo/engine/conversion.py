@@ -96,7 +96,11 @@ def converted(preset: Preset) -> Path:
 
 
 def convert(
-    preset: Preset, output: str | os.PathLike, precision: str = "float32", arguments: dict | None = None
+    preset: Preset,
+    output: str | os.PathLike,
+    precision: str = "float32",
+    arguments: dict | None = None,
+    positions: int = 0,
 ):
     """Write a preset as a CTranslate2 model, with its SentencePiece models beside it.
 
@@ -105,10 +109,13 @@ def convert(
         output: folder to write, atomically.
         precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
         arguments: of `translate_batch`, to write next to the model.
+        positions: int. The fewest positions that the model must take, for a program that does not know its
+            `max_length`. Where they are learned, those beyond it repeat the last one.
 
     Raises:
         UserError: the format does not hold the preset; CTranslate2 cannot be imported; weights that are
-            missing, unexpected, of another shape, not finite, or stored in another file.
+            missing, unexpected, of another shape, not finite, too large for the precision, or stored in
+            another file.
     """
     if reason := why_not(preset) or why_not_imported():
         raise UserError(reason)
@@ -125,8 +132,8 @@ def convert(
     )
     spec.config.add_source_eos = True
     spec.config.layer_norm_epsilon = 1e-5
-    with _weights(preset) as weight:
-        _fill(spec, config, weight)
+    with _weights(preset, precision) as weight:
+        _fill(spec, config, weight, positions)
     names = dict(zip(SIDES, preset.settings["tokenizers"], strict=True))
     pieces = {side: _pieces(preset, name) for side, name in names.items()}
     special = slice(UNKNOWN, END + 1)
@@ -163,7 +170,7 @@ def _pieces(preset: Preset, tokenizer: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def _weights(preset: Preset):
+def _weights(preset: Preset, precision: str):
     """Yield a function that returns a variable as float32, given its layer's path, its number and its shape.
 
     At the end, raise `UserError` if the files have another variable.
@@ -192,6 +199,8 @@ def _weights(preset: Preset):
                 )
             if values.shape != shape:
                 raise UserError(f"{preset}: the weights {name} have the shape {values.shape}, not {shape}")
+            if precision == "float16" and np.abs(values).max(initial=0) > np.finfo("float16").max:
+                raise UserError(f"{preset}: float16 cannot hold the weights {name}: choose another precision")
             rest.discard(name)
             return values
 
@@ -203,7 +212,7 @@ def _weights(preset: Preset):
             )
 
 
-def _fill(spec, config: dict, weight: Weight):
+def _fill(spec, config: dict, weight: Weight, positions: int):
     """Copy a backbone's weights; the names are those that Keras gives its layers, by class and order."""
     width, inner = config["width"], config["feedforward_dim"]
     sizes = {"": config["source_vocabulary_size"]}
@@ -221,7 +230,7 @@ def _fill(spec, config: dict, weight: Weight):
                 layer.self_attention.relative_attention_bias = bias
                 layer.self_attention.relative_attention_max_distance = distance
         else:
-            stack.position_encodings.encodings = _positions(config, weight, end)
+            stack.position_encodings.encodings = _positions(config, weight, end, positions)
         if config["norm"] == "pre":
             _norm(stack.layer_norm, weight, f"layer_normalization{end}", width)
     projection = spec.decoder.projection
@@ -237,17 +246,19 @@ def _fill(spec, config: dict, weight: Weight):
             _feedforward(layer.ffn, weight, f"{name}/feedforward", width, inner)
 
 
-def _positions(config: dict, weight: Weight, end: str) -> np.ndarray:
-    """Return the positions to add to the embeddings, `(length, width)`."""
+def _positions(config: dict, weight: Weight, end: str, fewest: int) -> np.ndarray:
+    """Return the positions to add to the embeddings, `(length, width)`; the length is at least `fewest`."""
     kind = config["position_encoding"]
     options = {name: value for name, value in config["position_options"].items() if name != "per_head"}
-    shape = config["max_length"], config["width"]
+    learned, width = config["max_length"], config["width"]
+    shape = max(learned, fewest), width
     if kind == "pope":
         return pope_table(*shape, **options).astype("float32")
     if kind == "sine":
         return sine_table(*shape, **options).astype("float32")
     if kind == "learned":
-        return weight(f"position_embedding{end}", 0, *shape)
+        table = weight(f"position_embedding{end}", 0, learned, width)
+        return np.pad(table, ((0, shape[0] - learned), (0, 0)), "edge")
     return np.zeros(shape, "float32")
 
 

@@ -8,7 +8,7 @@ import itertools
 import re
 import sys
 from collections.abc import Iterable
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Annotated, Literal
 from urllib.parse import parse_qsl
 
@@ -22,7 +22,7 @@ from starlette.routing import Route
 from kzoo.errors import UserError
 from kzoo.serve.markup import Markup
 from kzoo.serve.served import Served
-from kzoo.text.languages import main_code, matching_code
+from kzoo.text.languages import common_code, english_name, main_code, matching_code
 
 AUTO = "auto"
 MOST_FIELDS = 20  # of a form
@@ -167,22 +167,6 @@ def _pairs(translator) -> list[tuple[str, str]]:
     source, target = translator.languages
     targets = translator.target_languages or [target]
     return [(one, end) for one in (source or "").split("+") for end in targets if one and end]
-
-
-def common_code(code: str) -> str:
-    """Return a code as most programs write it: `fr` for `fra`, `zh-Hans` for `cmn_Hans`."""
-    return "-".join([main_code(code), *re.split("[-_]", code)[1:]])
-
-
-@cache
-def english_name(code: str) -> str:
-    """Return a language's English name by Unicode's CLDR; the code if it has none, or without Babel."""
-    if not importlib.util.find_spec("babel"):
-        return code
-    from babel import Locale
-
-    names = Locale("en").languages
-    return names.get(code.replace("-", "_")) or names.get(main_code(code)) or code
 
 
 def libretranslate_routes(served: Served) -> list[Route]:

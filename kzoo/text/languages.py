@@ -1,5 +1,6 @@
 """Language codes: how each language is written, Chinese characters, and a translator's languages."""
 
+import importlib.util
 import re
 from collections.abc import Sequence
 
@@ -89,6 +90,21 @@ def main_code(code: str | None) -> str:
     """Return a code without region and script, of two letters if known: `fr` for `fr-CA` and `fra`."""
     main = re.split("[-_]", (code or "").lower())[0]
     return TWO_LETTERS.get(main, main)
+
+
+def common_code(code: str) -> str:
+    """Return a code as most programs write it: `fr` for `fra`, `zh-Hans` for `cmn_Hans`."""
+    return "-".join([main_code(code), *re.split("[-_]", code)[1:]])
+
+
+def english_name(code: str) -> str:
+    """Return a language's English name by Unicode's CLDR; the code if it has none, or without Babel."""
+    if not importlib.util.find_spec("babel"):
+        return code
+    from babel import Locale
+
+    names = Locale("en").languages
+    return names.get(code.replace("-", "_")) or names.get(main_code(code)) or code
 
 
 def matching_code(given: str, known: Sequence[str]) -> str | None:
