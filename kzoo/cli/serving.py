@@ -90,6 +90,10 @@ def serve(
             help="A site whose pages may use this server, such as https://site.example; can be repeated.",
         ),
     ] = None,
+    keys: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The SHA-256 of each key that clients may send, one a line."),
+    ] = None,
     engine: options.EngineOption = "auto",
     compute_type: options.ComputeType = "float32",
     device: options.DeviceOption = "auto",
@@ -116,6 +120,9 @@ def serve(
     check_model_name(name)
     search = chosen_search(located, beam_size, length_penalty, gnmt, max_length)
     with reserved(host, port) as listening:
+        from kzoo.serve import Keys
+
+        accepted = keys and Keys.read(keys)
         print(f"loading {name} …", file=sys.stderr, flush=True)
         translator = open_translator(located, search, engine, compute_type, device)
         from kzoo.serve import Served
@@ -130,4 +137,4 @@ def serve(
         address, how = f"http://{shown}:{listening.getsockname()[1]}/", f"{translator.engine}, {search}"
         listening.listen()  # so that clients that read the line can connect
         print(f"{name}: {address}, {how}, Ctrl-C stops it", flush=True)
-        serve_forever(served, listening, allow_host or (), allow_origin or ())
+        serve_forever(served, listening, allow_host or (), allow_origin or (), accepted)

@@ -18,6 +18,7 @@ from kzoo.errors import UserError
 from kzoo.serve.batching import Busy
 from kzoo.serve.bodies import RETRY_SECONDS, BoundedBody, refuse
 from kzoo.serve.inputs import image_kind
+from kzoo.serve.keys import Keys, RequireKey
 from kzoo.serve.libretranslate import libretranslate_routes
 from kzoo.serve.metrics import Counted
 from kzoo.serve.openapi import openapi_route
@@ -32,7 +33,10 @@ BY_ADDRESS = ("/healthz", "/readyz", "/metrics", "/health")
 
 
 def create_app(
-    served: Served, hosts: Collection[str] | None = None, origins: Collection[str] = ()
+    served: Served,
+    hosts: Collection[str] | None = None,
+    origins: Collection[str] = (),
+    keys: Keys | None = None,
 ) -> Starlette:
     """Return the application that serves a preset.
 
@@ -40,6 +44,7 @@ def create_app(
         served: the preset; it starts and stops with the application.
         hosts: allowed host names, besides the machine's own; `None` allows any.
         origins: sites, such as `https://site.example`, whose pages may send requests and read the answers.
+        keys: clients must send one of them, and there is no page. `None`: no keys.
 
     Example:
 
@@ -54,11 +59,12 @@ def create_app(
         await served.stop()
 
     shared = {"allow_origins": origins, "allow_methods": ["GET", "POST"], "expose_headers": ["Retry-After"]}
+    shared["allow_headers"] = ["Authorization"]
     app = Starlette(
         routes=[
             *model_routes(served),
-            *libretranslate_routes(served),
-            *page_routes(served),
+            *libretranslate_routes(served, keys),
+            *(page_routes(served) if keys is None else ()),
             *operation_routes(served),
             openapi_route(served),
         ],
@@ -66,6 +72,7 @@ def create_app(
             Middleware(Counted, served.metrics),
             Middleware(RefuseOtherPages, hosts, origins),
             *([Middleware(CORSMiddleware, **shared)] if origins else ()),
+            *([Middleware(RequireKey, keys)] if keys else ()),
             Middleware(BoundedBody, served.limits, most_elements(served), served.in_thread),
         ],
         exception_handlers=dict.fromkeys((UserError, Busy, HTTPException, Exception), _refusal),

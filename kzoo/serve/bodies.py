@@ -15,6 +15,7 @@ from kzoo.serve.inputs import Limits
 SLOWEST = 100_000  # bytes per second, of a request or of an answer
 RETRY_SECONDS = 1  # Retry-After of answers with 503
 READ_SECONDS = 10  # time to read the rest of a refused body
+CHALLENGE = {"WWW-Authenticate": "Bearer"}  # of answers with 401
 CLIENT_GONE = 499  # nginx's status for a client that left
 
 
@@ -182,7 +183,8 @@ async def refuse(reason: str, status: int, scope, receive, send, seconds: float 
         scope, receive, send: the request's, as in ASGI; `receive` is `None` if the body has been read.
         seconds: float. Maximum time to read the rest of the body.
     """
-    headers = {"Connection": "close"} | ({"Retry-After": str(RETRY_SECONDS)} if status == 503 else {})
+    more = {401: CHALLENGE, 503: {"Retry-After": str(RETRY_SECONDS)}}
+    headers = {"Connection": "close", **more.get(status, {})}
 
     async def held_send(message):
         await send({**message, "more_body": True} if message["type"] == "http.response.body" else message)

@@ -20,6 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from kzoo.errors import UserError
+from kzoo.serve.keys import Keys, sent_key
 from kzoo.serve.markup import Markup
 from kzoo.serve.served import Served
 from kzoo.text.languages import common_code, english_name, main_code, matching_code
@@ -169,8 +170,8 @@ def _pairs(translator) -> list[tuple[str, str]]:
     return [(one, end) for one in (source or "").split("+") for end in targets if one and end]
 
 
-def libretranslate_routes(served: Served) -> list[Route]:
-    """Return the routes of LibreTranslate's API."""
+def libretranslate_routes(served: Served, keys: Keys | None = None) -> list[Route]:
+    """Return the routes of LibreTranslate's API; with `keys`, texts are translated only with one of them."""
     directions = Directions(served)
 
     async def identified(texts: list[str]) -> list[list[Detected]]:
@@ -182,7 +183,7 @@ def libretranslate_routes(served: Served) -> list[Route]:
         return await served.in_thread(identify, size=sys.maxsize)
 
     async def translate(request: Request) -> Response:
-        asked = await question(request, served, Question)
+        asked = await question(request, served, Question, keys)
         texts, markups = [asked.q] if isinstance(asked.q, str) else asked.q, None
         served.limits.check_texts(texts)
         if asked.format == "html":
@@ -202,7 +203,7 @@ def libretranslate_routes(served: Served) -> list[Route]:
         return answered(only(several) if isinstance(asked.q, str) else several)
 
     async def detect(request: Request) -> Response:
-        asked = await question(request, served, DetectQuestion)
+        asked = await question(request, served, DetectQuestion, keys)
         text = asked.q if isinstance(asked.q, str) else "\n".join(asked.q)
         served.limits.check_texts([text])
         (found,) = await identified([text])
@@ -266,12 +267,12 @@ async def translated_markup(
     return [[markup.translated(table, pair[1]) if pair else text] for text, markup, table, pair in each]
 
 
-async def question(request: Request, served: Served, kind: type):
-    """Return a request's fields: of a JSON object, or of a form and the address, as a `kind`.
+async def question(request: Request, served: Served, kind: type, keys: Keys | None):
+    """Return a request's fields, of a JSON object, or of a form and the address, as a `kind`; check its key.
 
     Raises:
         UserError: a field is missing or invalid, or the body is not what its Content-Type says.
-        HTTPException: another Content-Type.
+        HTTPException: another Content-Type; `keys` are given, and the request has none of them.
     """
     body, content_type = await request.body(), request.headers.get("content-type", FORMS[0])
     media = content_type.partition(";")[0].strip().lower()
@@ -285,6 +286,9 @@ async def question(request: Request, served: Served, kind: type):
 
     def read():
         given = {key: value for key, value in fields().items() if value not in (None, "", [])}
+        if keys is not None:
+            own = given.get("api_key")
+            keys.check(sent_key(request.scope) or (own if isinstance(own, str) else None))
         try:
             return msgspec.convert(given, kind, strict=False)
         except msgspec.ValidationError as error:

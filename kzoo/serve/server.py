@@ -12,6 +12,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from kzoo.serve.app import create_app, is_loopback
 from kzoo.serve.bodies import SLOWEST, refuse
+from kzoo.serve.keys import Keys
 from kzoo.serve.metrics import Counted, Metrics
 from kzoo.serve.served import Served
 from kzoo.serve.startup import end_on_sigterm, most_files
@@ -36,6 +37,7 @@ def serve(
     listening: socket.socket,
     allow_hosts: Sequence[str] = (),
     allow_origins: Sequence[str] = (),
+    keys: Keys | None = None,
 ):
     """Serve until SIGTERM or Ctrl-C; then finish the requests in progress.
 
@@ -45,13 +47,14 @@ def serve(
         allow_hosts: allowed host names, besides the machine's own. If empty, a server on a loopback address
             allows only the machine's own names, and one on another address allows any name.
         allow_origins: as `origins` in `create_app`.
+        keys: as in `create_app`.
     """
     limited = allow_hosts or is_loopback(listening.getsockname()[0])
     end_on_sigterm()  # after a clean end, uvicorn raises the signal again
     logging.basicConfig(format=LOG_FORMAT)
     log.setLevel(logging.INFO)
     with contextlib.suppress(KeyboardInterrupt):
-        GracefulServer(served, allow_hosts if limited else None, allow_origins).run(sockets=[listening])
+        GracefulServer(served, allow_hosts if limited else None, allow_origins, keys).run(sockets=[listening])
 
 
 class GracefulServer(uvicorn.Server):
@@ -59,14 +62,20 @@ class GracefulServer(uvicorn.Server):
 
     Args:
         served: the preset.
-        hosts, origins: as in `create_app`.
+        hosts, origins, keys: as in `create_app`.
     """
 
-    def __init__(self, served: Served, hosts: Collection[str] | None = None, origins: Collection[str] = ()):
+    def __init__(
+        self,
+        served: Served,
+        hosts: Collection[str] | None = None,
+        origins: Collection[str] = (),
+        keys: Keys | None = None,
+    ):
         self.served = served
         files = most_files()
         config = uvicorn.Config(
-            create_app(served, hosts, origins),
+            create_app(served, hosts, origins, keys),
             log_config=None,
             log_level="warning",
             access_log=False,
