@@ -14,6 +14,7 @@ import numpy as np
 from kzoo.data.cleaning import kept_rows
 from kzoo.data.corpora import Corpus
 from kzoo.data.downloaded_corpora import LARGEST
+from kzoo.data.memories import is_memory, memory_rows
 from kzoo.data.text_files import Text, check_aligned, not_aligned, plain_lines, stream_lines, unpacked_name
 from kzoo.errors import UserError
 from kzoo.text.languages import matching_code
@@ -38,13 +39,15 @@ def open_files(
     languages: Sequence[str] | None = None,
     columns: Columns = (),
     clean: bool = False,
+    approved: bool = False,
 ) -> Corpus:
     """Return the user's own files as a corpus.
 
     Args:
         train: text files aligned by line, one per language in the order of `languages`, or one table (`.tsv`
             or `.csv`): UTF-8, or UTF-16 or UTF-32 with a byte order mark, plain or packed (`.gz`,
-            `.bz2`, `.xz`).
+            `.bz2`, `.xz`). Instead of a table, also what `kzoo.data.memories` reads: TMX, XLIFF, an archive
+            of OPUS, JSON lines, Parquet, or a folder of the library `datasets`.
         val: the same for the validation split; or the part of `train` to hold out, as `split_rows` does: a
             number of rows or, below 1, a share.
         test: the same for the test split; with two languages, further files are further references.
@@ -54,6 +57,7 @@ def open_files(
             line, in the order of `languages`.
         clean: leave out rows of `train` that are not worth training on, before others are held out: those
             with an empty side or odd lengths, copies, and rows with equal sides if they are many.
+        approved: read only the approved translations of XLIFF files.
 
     Raises:
         UserError: no split, a file that does not exist or is not plain text, neither one file per language
@@ -94,7 +98,7 @@ def open_files(
         column, paths = languages.index(language), files[split]
         if len(paths) > 1:
             return _read_text(paths[column])
-        table = table_rows(paths[0], languages, columns)
+        table = table_rows(paths[0], languages, columns, approved)
         return Text(str(paths[0]), [row[column] for row in table])
 
     @functools.cache
@@ -145,7 +149,7 @@ def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:
         raise UserError(
             f"split {split}: {table} is a table of all languages: give it alone, or give text files"
         )
-    for file in filter(Path.is_file, files):
+    for file in filter(Path.is_file, () if table and is_memory(table) else files):
         next(stream_lines(file), None)  # before other checks, to recognize spreadsheets
     more = split == "test" and count == 2 and len(files) > 2  # further references
     if not (table or more or len(files) == count):
@@ -155,7 +159,7 @@ def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:
             f"split {split} is {seen}: give {number} aligned text files or one table (.tsv or .csv)"
         )
     for number, file in enumerate(files):
-        if not file.is_file():
+        if not (file.is_file() or (file.is_dir() and is_memory(file))):
             where = "" if file.is_absolute() else f"; the current folder is {Path.cwd()}"
             raise UserError(f"{file}: no such file (split {split}{where})")
         if file in files[:number]:
@@ -182,7 +186,7 @@ def _read_text(path: Path) -> Text:
 
 
 def stream_pairs(
-    files: Sequence[Path], languages: Sequence[str], columns: Columns = ()
+    files: Sequence[Path], languages: Sequence[str], columns: Columns = (), approved: bool = False
 ) -> Iterator[tuple[str, str]]:
     """Yield the sentence pairs of two aligned text files or of one table, as `open_files` reads them.
 
@@ -191,7 +195,7 @@ def stream_pairs(
             numbers of lines.
     """
     if len(files) == 1:
-        yield from map(tuple, table_rows(files[0], languages, columns))
+        yield from map(tuple, table_rows(files[0], languages, columns, approved))
         return
     left, right = files
     sides, ended = [plain_lines(stream_lines(path), str(path), NAME_IT) for path in files], object()
@@ -204,18 +208,24 @@ def stream_pairs(
 
 
 def is_table(path: Path) -> bool:
-    """Return whether a file's name ends in `.tsv` or `.csv`, before an ending such as `.gz`."""
-    return unpacked_name(path).endswith((".tsv", ".csv"))
+    """Return whether a file has all languages: its name ends in `.tsv` or `.csv`, or it is a memory."""
+    return unpacked_name(path).endswith((".tsv", ".csv")) or is_memory(path)
 
 
-def table_rows(path: Path, languages: Sequence[str], columns: Columns = ()) -> Iterator[list[str]]:
+def table_rows(
+    path: Path, languages: Sequence[str], columns: Columns = (), approved: bool = False
+) -> Iterator[list[str]]:
     """Yield the rows of a table: the sentence of each language.
 
-    TSV has no quotes: each tab separates columns. CSV has quotes. `columns` are as in `open_files`.
+    TSV has no quotes: each tab separates columns. CSV has quotes. `columns` and `approved` are as in
+    `open_files`.
 
     Raises:
         UserError: a row without these columns, column titles in the first line, or invalid CSV.
     """
+    if is_memory(path):
+        yield from memory_rows(path, languages, columns, approved)
+        return
     wanted, count, titles = list(columns), len(languages), TITLES.union(map(str.lower, languages))
     named = bool(wanted) and isinstance(wanted[0], str)
     least = len(wanted) if named else max(wanted, default=count)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kzoo.data import open_corpus, open_files
 from kzoo.data.corpora import CORPORA, Corpus
+from kzoo.data.memories import is_memory
 from kzoo.errors import UserError
 from kzoo.hub.preset import Preset
 from kzoo.presets.builders import BUILDERS
@@ -41,8 +42,9 @@ def text_to_score(
             raise UserError(f"--files and {option} exclude each other: give one of them")
     if files:
         data = open_files(test=files)
-        data.pairs("test", *data.languages)
-        data.more_references("test", data.languages[-1])
+        if not is_memory(Path(files[0])):  # which has its own languages: those to score are not known yet
+            data.pairs("test", *data.languages)
+            data.more_references("test", data.languages[-1])
         return data
     data = open_corpus(corpus) if corpus else own_corpus(preset, splits)
     for split in splits:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kzoo.data.own_files import open_files
+from kzoo.data.own_files import is_table, open_files
 from kzoo.data.text_files import unpacked_name
 from kzoo.errors import UserError
 from kzoo.presets.builders import BUILDERS, reads_pictures
@@ -69,14 +69,8 @@ def languages_of(files: Sequence[str | Path]) -> list[str]:
     """
     endings = [Path(unpacked_name(Path(file))).suffix.lstrip(".") for file in files]
     for file, ending in zip(files, endings, strict=True):
-        if not re.fullmatch(r"[a-z]{2,3}([-_]\w+)?", ending) or ending in (
-            "txt",
-            "tsv",
-            "csv",
-            "src",
-            "tgt",
-            "trg",
-        ):
+        named = re.fullmatch(r"[a-z]{2,3}([-_]\w+)?", ending) and not is_table(Path(file))
+        if not named or ending in ("txt", "src", "tgt", "trg"):
             raise UserError(f"{file}: the ending is not a language code, such as .en: give --from and --to")
     return endings
 
@@ -101,7 +95,8 @@ def choose(values: Mapping[str, Any]) -> dict[str, Choice]:
         chosen["clean"] = Choice(True, "rows not worth training on are left out")
     clean = values.get("clean", "clean" in chosen) is True
     columns = values.get("columns", ())
-    corpus = open_files(values["train"], languages=languages, columns=columns, clean=clean)
+    approved = values.get("approved", False)
+    corpus = open_files(values["train"], languages=languages, columns=columns, clean=clean, approved=approved)
     sides = [corpus.pairs("train", languages[0], language)[1] for language in languages[1:]]
     sides.insert(0, corpus.sentences("train", languages[0]))
     pairs = len(sides[0])

@@ -29,7 +29,13 @@ def recipe_corpus(recipe: Recipe) -> Corpus:
         names = ("val", "test") if recipe.shards else ("train", "val", "test")
         splits = {name: getattr(recipe, name) or None for name in names}
         clean = recipe.clean is True and not recipe.shards
-        corpus = open_files(**splits, languages=text_languages(recipe), columns=recipe.columns, clean=clean)
+        corpus = open_files(
+            **splits,
+            languages=text_languages(recipe),
+            columns=recipe.columns,
+            clean=clean,
+            approved=recipe.approved,
+        )
     return corpus.with_images(recipe.images) if recipe.images else corpus
 
 

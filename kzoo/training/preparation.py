@@ -100,7 +100,9 @@ def training_pairs(recipe: Recipe) -> Callable[[], Iterator[tuple[str, str]]]:
     corpus = recipe_corpus(dataclasses.replace(recipe, shards=""))
     if recipe.corpus == "files" and recipe.train:
         files = [Path(os.path.expanduser(file)) for file in recipe.train]
-        return functools.partial(stream_pairs, files, (recipe.source, recipe.target), recipe.columns)
+        return functools.partial(
+            stream_pairs, files, (recipe.source, recipe.target), recipe.columns, recipe.approved
+        )
     return functools.partial(zip, *corpus.pairs("train", recipe.source, recipe.target))
 
 

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from kzoo.data.memories import is_xliff
 from kzoo.data.own_files import is_table
 from kzoo.decoding.search_settings import GNMT, LARGEST_BEAM, LONGEST
 from kzoo.errors import UserError, nearest, wrong_value
@@ -84,6 +85,9 @@ NOT_LOWERCASED = Use(lambda recipe: recipe.text != "lowercased", "lowercased tex
 OWN_FILES = Use(lambda recipe: recipe.corpus == "files", 'a corpus other than "files"')
 OWN_ROWS = Use(lambda recipe: not (recipe.shards or recipe.images), "shards or images, which have all rows")
 TABLES = Use(lambda recipe: not recipe.train or any(map(is_table, _files(recipe))), "text files alone")
+XLIFF_FILES = Use(
+    lambda recipe: not recipe.train or any(map(is_xliff, _files(recipe))), "files other than XLIFF"
+)
 BUILDER = Use(
     lambda recipe: recipe.preset in BUILDERS, "{recipe.preset}, which is trained and has its own vocabularies"
 )
@@ -169,7 +173,7 @@ class Recipe:
         [],
         """for `"files"`: text files aligned by line, one per language (`source`, `target`; or
         `languages`, in that order; to fine-tune, only those that are trained); or one table, `"my.tsv"` (or
-        `.csv`).""",
+        `.csv`), a translation memory, `"my.tmx"`, or another file that docs/data.md names.""",
         OWN_FILES,
         path=True,
     )
@@ -207,6 +211,9 @@ class Recipe:
         """share of the training rows that are added in capitals and again in title case, so that the model
         translates such text.""",
         NOT_LOWERCASED,
+    )
+    approved: bool = key(
+        False, "for XLIFF files: only translations that are approved are read.", OWN_FILES, XLIFF_FILES
     )
     shards: str = key(
         "",

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import hashlib
 import lzma
+import re
 import tarfile
 import tracemalloc
 import zipfile
@@ -97,7 +98,7 @@ def test_text_that_is_not_a_sentence_per_line_is_refused(ending, tmp_path):
         if name == "marked.en" and ending == "docx":
             continue
         for read in (read_lines, lambda path: open_files(test=(path, __file__))):
-            assert f"{path}: is " in message_of(read, path)
+            assert re.search(rf"{re.escape(str(path))}:? is ", message_of(read, path))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,319 @@
+"""Parallel text as other programs keep it: translation memories, OPUS's archives, JSON lines, Parquet.
+
+All are streamed. A row has the text of each language. Languages are matched by code, so `en-GB` is `en`.
+"""
+
+import importlib.util
+import itertools
+import json
+import os
+import re
+import warnings
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from kzoo.data.text_files import PACKED, decode_lines, not_aligned, unpacked_name
+from kzoo.errors import UserError, first_line
+from kzoo.text.languages import matching_code
+
+XLIFF = (".xlf", ".xliff", ".sdlxliff", ".mqxliff")
+DATASET = "state.json"  # in a folder of the library `datasets`
+BLANKS = re.compile(r"[ \t\r\n]+")
+ROWS = 1000  # that are read at a time from tables in binary form
+# A text is packed to a tenth; a file of zeros, to a thousandth.
+MOST_PACKED, SUSPICIOUS = 100, 2**27  # times, bytes
+# Elements of TMX and XLIFF that stand for markup: what they contain is no text. Others are around text, such
+# as TMX's `hi` and XLIFF's `g`, `pc` and `mrk`.
+MARKUP = {"bpt", "ept", "it", "ph", "ut", "sub", "x", "bx", "ex", "sc", "ec", "sm", "em", "cp"}
+# States of XLIFF's translations that are none yet (https://docs.oasis-open.org/xliff/v1.2/os/xliff-core.html
+# and https://docs.oasis-open.org/xliff/xliff-core/v2.1/).
+UNTRANSLATED = {"new", "needs-translation", "initial"}
+NOT_APPROVED = "not approved"
+
+Unit = dict[str, Any] | str  # texts by language; or why there are none
+
+
+def is_memory(path: Path) -> bool:
+    """Return whether a path is a file or folder that `memory_rows` reads, by its name."""
+    return _reader(path) is not None
+
+
+def is_xliff(path: Path) -> bool:
+    """Return whether a file is XLIFF, by its name."""
+    return unpacked_name(path).endswith(XLIFF)
+
+
+def memory_rows(
+    path: Path, languages: Sequence[str], columns: Sequence[int | str] = (), approved: bool = False
+) -> Iterator[list[str]]:
+    """Yield the texts of each row in `languages`. At the end, warn of rows that lack one, and why.
+
+    Args:
+        path: a file or folder as `is_memory` knows it.
+        languages: the codes.
+        columns: of JSON lines, Parquet and `datasets`: the names of the languages' columns. By default, the
+            columns are named after the languages, or are such fields of a column `translation`.
+        approved: bool. Of XLIFF: only translations that are approved.
+
+    Raises:
+        UserError: the file cannot be read, is damaged, or not what its name says; it declares entities, or
+            unpacks to far more than text would; no row has all languages; a package is missing.
+    """
+    given = _reader(path)(path, languages, columns, approved)
+    codes, left_out, count = {}, Counter(), 0
+    for unit in given:
+        count += 1
+        found = unit if isinstance(unit, str) else _row(unit, languages, columns, codes)
+        if isinstance(found, str):
+            left_out[found] += 1
+        else:
+            yield found
+    if left_out.total() == count:
+        seen = ", ".join(sorted(filter(None, codes)))
+        has = f"it has {seen}" if seen else ", ".join(left_out) or "it is empty"
+        raise UserError(f"{path}: none of its {count:,} rows has {' and '.join(columns or languages)}; {has}")
+    if left_out:
+        ordered = sorted(left_out.items(), key=lambda item: (-item[1], item[0]))
+        why = ", ".join(f"{number:,} {reason}" for reason, number in ordered)
+        warnings.warn(f"{path}: {left_out.total():,} of {count:,} rows are left out: {why}", stacklevel=2)
+
+
+def _reader(path: Path) -> Callable[..., Iterator[Unit]] | None:
+    name = unpacked_name(path)
+    for endings, reader in (
+        (".tmx", _tmx),
+        (XLIFF, _xliff),
+        (".zip", _moses),
+        ((".jsonl", ".ndjson"), _json_lines),
+        (".parquet", _parquet),
+    ):
+        if name.endswith(endings):
+            return reader
+    return _dataset if (path / DATASET).is_file() else None
+
+
+def _row(unit: dict, languages: Sequence[str], columns: Sequence, codes: dict) -> list[str] | str:
+    """Return a unit's text in each language, on one line; or why it is left out.
+
+    `codes` are the languages of the codes that occurred, and get further ones.
+    """
+    if columns:
+        found = {name: unit.get(name) for name in columns}
+    else:
+        found, names = {}, unit.get("translation")
+        for code, text in (names if isinstance(names, dict) else unit).items():
+            if code not in codes:
+                codes[code] = matching_code(code, languages) if code else None
+            language = codes[code]
+            if language and text and (language not in found or code == language):
+                found[language] = text
+    row = [found.get(name) for name in columns or languages]
+    row = [BLANKS.sub(" ", text).strip() if isinstance(text, str) else "" for text in row]
+    lacking = [name for name, text in zip(columns or languages, row, strict=True) if not text]
+    return f"without {' and '.join(map(str, lacking))}" if lacking else row
+
+
+def _opened(path: Path) -> BinaryIO:
+    packing = PACKED.get(path.suffix.lower())
+    return packing.open(path) if packing else open(path, "rb")
+
+
+def _tmx(path: Path, languages: Sequence[str], columns: Sequence, approved: bool) -> Iterator[Unit]:
+    """Yield the units of a TMX file (https://www.gala-global.org/tmx-14b)."""
+    for unit in _elements(path, "{*}tu"):
+        found = {}
+        for variant in unit.iterfind("{*}tuv"):
+            # Before 1.4, it is `lang`.
+            code = variant.get("{http://www.w3.org/XML/1998/namespace}lang") or variant.get("lang") or ""
+            segment = variant.find("{*}seg")
+            if segment is not None:
+                found.setdefault(code, _text(segment))
+        yield found
+
+
+def _xliff(path: Path, languages: Sequence[str], columns: Sequence, approved: bool) -> Iterator[Unit]:
+    """Yield the segments of an XLIFF file, version 1.2 or 2."""
+    for unit in _elements(path, "{*}trans-unit", "{*}unit"):
+        if _name(unit) == "trans-unit":
+            file = next(unit.iterancestors("{*}file"), None)
+            keys = ("source-language", "target-language")
+            segments, final = [unit], unit.get("approved") == "yes"
+        else:
+            file, keys = unit.getroottree().getroot(), ("srcLang", "trgLang")
+            segments = unit.findall("{*}segment")
+        codes = ["" if file is None else file.get(key, "") for key in keys]
+        for segment in segments:
+            source, target = segment.find("{*}source"), segment.find("{*}target")
+            state = "new" if target is None else target.get("state") or segment.get("state") or ""
+            if _name(unit) == "unit":
+                final = state == "final"
+            if source is None or state in UNTRANSLATED:
+                yield "without a translation"
+            elif approved and not final:
+                yield NOT_APPROVED
+            else:
+                for texts in _segments(segment.find("{*}seg-source"), source, target):
+                    yield dict(zip(codes, texts, strict=True))
+
+
+def _segments(split, source, target) -> Iterator[tuple[str, str]]:
+    """Yield a unit's texts; those of each of its segments, if source and target are split alike."""
+    marks = [
+        {} if part is None else {
+            mark.get("mid"): mark for mark in part.iterfind(".//{*}mrk") if mark.get("mtype") == "seg"
+        }
+        for part in (split, target)
+    ]  # fmt: skip
+    if marks[0] and marks[0].keys() == marks[1].keys():
+        yield from ((_text(mark), _text(marks[1][number])) for number, mark in marks[0].items())
+    else:
+        yield _text(source), _text(target)
+
+
+def _elements(path: Path, *tags: str) -> Iterator:
+    """Yield an XML file's elements with one of the tags, each forgotten afterwards."""
+    if not importlib.util.find_spec("lxml"):
+        raise UserError(f"{path} needs lxml: pip install lxml")
+    from lxml import etree
+
+    checked = False
+    try:
+        with _opened(path) as file:
+            safe = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False}
+            parsed = etree.iterparse(file, tag=tags, remove_comments=True, remove_pis=True, **safe)
+            for _, element in parsed:
+                if not checked:
+                    dtd = element.getroottree().docinfo.internalDTD
+                    if dtd is not None and next(dtd.iterentities(), None) is not None:
+                        raise UserError(f"{path}: declares entities, which are not read: remove its DOCTYPE")
+                    checked = True
+                if (entity := next(element.iter(etree.Entity), None)) is not None:
+                    raise UserError(f"{path}, line {element.sourceline}: not XML (unknown {entity.text})")
+                yield element
+                element.clear()
+                while element.getprevious() is not None:
+                    del element.getparent()[0]
+    except etree.XMLSyntaxError as error:
+        raise UserError(f"{path}, line {error.lineno}: not XML ({first_line(error)})") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise _unreadable(path, error) from None
+
+
+def _name(element) -> str:
+    from lxml import etree
+
+    return etree.QName(element).localname
+
+
+def _text(element) -> str:
+    """Return an element's text without markup."""
+    parts = [element.text or ""]
+    for child in element:
+        if isinstance(child.tag, str) and _name(child) not in MARKUP:
+            parts.append(_text(child))
+        parts.append(child.tail or "")
+    return "".join(parts)
+
+
+def _moses(path: Path, languages: Sequence[str], columns: Sequence, approved: bool) -> Iterator[Unit]:
+    """Yield the lines of OPUS's archives in Moses's format: a text file for each language."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = {}
+            for member in archive.infolist():
+                ending = Path(member.filename).suffix[1:]
+                language = matching_code(ending, languages) if ending else None
+                if language in members:
+                    both = f"{members[language].filename} and {member.filename}"
+                    raise UserError(f"{path}: has several texts in {language}: {both}")
+                if language:
+                    members[language] = member
+            if lacking := [language for language in languages if language not in members]:
+                has = ", ".join(archive.namelist()[:8]) or "nothing"
+                raise UserError(f"{path}: has no file that ends in .{lacking[0]}; it has {has}")
+            for member in members.values():
+                times = member.file_size / max(member.compress_size, 1)
+                if member.file_size > SUSPICIOUS and times > MOST_PACKED:
+                    raise UserError(
+                        f"{path}: {member.filename} unpacks to {member.file_size / 1e9:.1f} GB, "
+                        f"{times:,.0f} times its size, which is no text"
+                    )
+            names = [f"{path}: {members[language].filename}" for language in languages]
+            sides = [
+                decode_lines(archive.open(members[language]), name, any_text=True)
+                for language, name in zip(languages, names, strict=True)
+            ]
+            ended = object()
+            for count, row in enumerate(itertools.zip_longest(*sides, fillvalue=ended)):
+                if ended in row:
+                    each = zip(row, sides, strict=True)
+                    counts = [count + (line is not ended) + sum(1 for _ in rest) for line, rest in each]
+                    short, long = sorted(zip(counts, names, strict=True))[:: len(counts) - 1]
+                    raise not_aligned(short[1], short[0], long[1], long[0])
+                yield dict(zip(languages, row, strict=True))
+    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _json_lines(path: Path, languages: Sequence[str], columns: Sequence, approved: bool) -> Iterator[Unit]:
+    """Yield the objects of a file with one in each line."""
+    decoder = msgspec.json.Decoder(dict[str, Any])
+    try:
+        with _opened(path) as file:
+            for number, line in enumerate(decode_lines(file, str(path), any_text=True), 1):
+                if line.strip():
+                    try:
+                        yield decoder.decode(line)
+                    except (msgspec.DecodeError, RecursionError) as error:
+                        raise UserError(f"{path}, line {number}: not a JSON object ({error})") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise _unreadable(path, error) from None
+
+
+def _parquet(path: Path, languages: Sequence[str], columns: Sequence, approved: bool) -> Iterator[Unit]:
+    """Yield the rows of a Parquet file."""
+    pyarrow = _pyarrow(path)
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(ROWS):
+                yield from batch.to_pylist()
+    except (OSError, pyarrow.ArrowException) as error:
+        raise _unreadable(path, error) from None
+
+
+def _dataset(path: Path, languages: Sequence[str], columns: Sequence, approved: bool) -> Iterator[Unit]:
+    """Yield the rows of a folder that `Dataset.save_to_disk` of the library `datasets` wrote."""
+    pyarrow = _pyarrow(path)
+    try:
+        state = json.loads((path / DATASET).read_bytes())
+        names = [os.path.basename(file["filename"]) for file in state["_data_files"]]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise UserError(f"{path}: its {DATASET} is not that of a folder of datasets") from None
+    try:
+        for name in names:
+            with pyarrow.memory_map(str(path / name)) as file, pyarrow.ipc.open_stream(file) as stream:
+                for batch in stream:
+                    for start in range(0, len(batch), ROWS):
+                        yield from batch.slice(start, ROWS).to_pylist()
+    except (OSError, pyarrow.ArrowException) as error:
+        raise _unreadable(path, error) from None
+
+
+def _pyarrow(path: Path):
+    if not importlib.util.find_spec("pyarrow"):
+        raise UserError(f"{path} needs pyarrow: pip install pyarrow")
+    import pyarrow.parquet
+
+    return pyarrow
+
+
+def _unreadable(path: Path, error: Exception) -> UserError:
+    if getattr(error, "errno", None) is not None:
+        return UserError(f"{path}: cannot be read ({error.strerror})")
+    return UserError(f"{path}: is damaged, or not what its name says ({first_line(error)})")

@@ -1,0 +1,302 @@
+"""Translation memories and the like: the right pairs, streamed, and one line for each file that lies."""
+
+import gzip
+import json
+import tracemalloc
+import warnings
+import zipfile
+
+import pytest
+from message_of import message_of
+
+from kzoo.data import open_files
+from kzoo.data.memories import memory_rows
+from kzoo.data.own_files import stream_pairs
+from kzoo.training import read_recipe
+from kzoo.training.choice import languages_of
+from kzoo.training.corpus import recipe_corpus
+
+pytest.importorskip("lxml")
+
+TMX = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE tmx SYSTEM "tmx14.dtd">
+<tmx version="1.4"><header srclang="en-GB" datatype="plaintext"><note>n</note></header><body>{}</body></tmx>
+"""
+XLIFF_1 = (
+    '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" '
+    'datatype="plaintext" source-language="en-GB" target-language="de-DE"><header><note>x</note></header>'
+    "<body>{}</body></file></xliff>"
+)
+XLIFF_2 = (
+    '<xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" version="2.0" srcLang="en" trgLang="de">'
+    '<file id="f">{}</file></xliff>'
+)
+
+
+def tu(**texts):
+    variants = (
+        f'<tuv xml:lang="{code.replace("_", "-")}"><seg>{text}</seg></tuv>' for code, text in texts.items()
+    )
+    return f"<tu>{''.join(variants)}</tu>"
+
+
+def written(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def pairs_of(path, languages=("en", "de"), columns=(), approved=False):
+    """Return the pairs read whole, which are those that are streamed, and the warning."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = list(stream_pairs([path], languages, columns, approved))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        corpus = open_files(train=path, languages=languages, columns=columns, approved=approved)
+        assert list(zip(*corpus.pairs("train", *languages), strict=True)) == found
+    return found, [str(one.message).partition(": ")[2] for one in caught if one.category is UserWarning]
+
+
+def test_tmx(tmp_path):
+    units = [
+        tu(en_GB="A dog.", de_DE="Ein Hund."),
+        tu(de="Zwei\n  Hunde &amp; ein Mann.", en="Two dogs &amp; a man."),
+        tu(en="Dogs.", fr="Des chiens."),
+        tu(en="", de="Leer."),
+        '<tu><tuv lang="EN-US"><seg>Old.</seg></tuv><tuv lang="DE"><seg>Alt.</seg></tuv></tu>',
+        tu(en_US="color", en="colour", de="Farbe"),
+        tu(
+            en='Press <bpt i="1">&lt;b&gt;</bpt>OK<ept i="1">&lt;/b&gt;</ept> <hi>now</hi> <ph>{0}</ph>'
+            "!<!-- c -->",
+            de='<it pos="begin">x</it>Jetzt <hi>OK <ph/></hi>drücken!',
+        ),
+    ]
+    found, warned = pairs_of(written(tmp_path / "m.tmx", TMX.format("\n".join(units))))
+    assert found == [
+        ("A dog.", "Ein Hund."),
+        ("Two dogs & a man.", "Zwei Hunde & ein Mann."),
+        ("Old.", "Alt."),
+        ("colour", "Farbe"),
+        ("Press OK now !", "Jetzt OK drücken!"),
+    ]
+    assert warned == ["2 of 7 rows are left out: 1 without de, 1 without en"]
+
+
+def test_tmx_packed_and_in_another_encoding(tmp_path):
+    text = TMX.format(tu(en="A dog.", de="Für Hunde."))
+    expected = [("A dog.", "Für Hunde.")], []
+    assert pairs_of(written(tmp_path / "m.TMX.gz", gzip.compress(text.encode()))) == expected
+    utf_16 = text.replace("UTF-8", "UTF-16").encode("utf-16")
+    assert pairs_of(written(tmp_path / "m.tmx", utf_16)) == expected
+
+
+def test_three_languages(tmp_path):
+    path = written(tmp_path / "m.tmx", TMX.format(tu(en="a", de="b", fr="c") + tu(en="a", de="b")))
+    with pytest.warns(UserWarning, match="1 of 2 rows are left out: 1 without fr"):
+        assert list(memory_rows(path, ("fr", "en", "de"))) == [["c", "a", "b"]]
+
+
+def trans_unit(source, target, **attributes):
+    given = "".join(f' {key}="{value}"' for key, value in attributes.items())
+    return f'<trans-unit id="1"{given}><source>{source}</source>{target}</trans-unit>'
+
+
+def test_xliff_1(tmp_path):
+    units = [
+        trans_unit("A dog.", "<target>Ein Hund.</target>", approved="yes"),
+        trans_unit("Two.", '<target state="translated">Zwei.</target>'),
+        trans_unit("New.", '<target state="needs-translation">New.</target>'),
+        trans_unit("None.", ""),
+        "<group>"
+        + trans_unit(
+            '<g id="1">Open</g> <x id="2"/>it',
+            '<target><g id="1">Öffne</g> es<bpt id="3">b</bpt></target>'
+            "<alt-trans><source>No</source><target>Nein</target></alt-trans>",
+            approved="no",
+        )
+        + "</group>",
+        trans_unit(
+            "One. Two.",
+            '<seg-source><g id="1"><mrk mtype="seg" mid="1">One.</mrk></g> '
+            '<mrk mtype="seg" mid="2">Two.</mrk></seg-source>'
+            '<target><g id="1"><mrk mtype="seg" mid="1">Eins.</mrk></g> '
+            '<mrk mtype="seg" mid="2">Zwei.</mrk></target>',
+            approved="yes",
+        ),
+    ]
+    path = written(tmp_path / "m.xlf", XLIFF_1.format("".join(units)))
+    approved = [("A dog.", "Ein Hund."), ("One.", "Eins."), ("Two.", "Zwei.")]
+    found, warned = pairs_of(path)
+    assert found == [approved[0], ("Two.", "Zwei."), ("Open it", "Öffne es"), *approved[1:]]
+    assert warned == ["2 of 7 rows are left out: 2 without a translation"]
+    found, warned = pairs_of(path, approved=True)
+    assert found == approved
+    assert warned == ["4 of 7 rows are left out: 2 not approved, 2 without a translation"]
+    assert pairs_of(path, ("de", "en"))[0][0] == ("Ein Hund.", "A dog.")
+
+
+def test_xliff_2(tmp_path):
+    segments = [
+        '<segment state="final"><source>A <pc id="1">dog</pc>.</source>'
+        '<target>Ein Hund<ph id="2"/>.</target></segment>',
+        "<segment><source>Two.</source><target>Zwei.</target></segment>",
+        '<segment state="initial"><source>New.</source><target>New.</target></segment>',
+    ]
+    path = written(tmp_path / "m.xliff", XLIFF_2.format(f"<unit id='1'>{''.join(segments)}</unit>"))
+    assert pairs_of(path)[0] == [("A dog.", "Ein Hund."), ("Two.", "Zwei.")]
+    assert pairs_of(path, approved=True)[0] == [("A dog.", "Ein Hund.")]
+
+
+def archive(path, **members):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            file.writestr(name.replace("_", "."), content)
+    return path
+
+
+def test_an_archive_of_opus(tmp_path):
+    members = {
+        "README": "Read\n",
+        "C_de-en_de": "Ein Hund.\n\nZwei.\n",
+        "C_de-en_en": "A dog.\nNone.\nTwo.\n",
+        "C_de-en_ids": "1\n",
+    }
+    found, warned = pairs_of(archive(tmp_path / "de-en.txt.zip", **members))
+    assert found == [("A dog.", "Ein Hund."), ("Two.", "Zwei.")]
+    assert warned == ["1 of 3 rows are left out: 1 without de"]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_json_lines(nested, tmp_path):
+    rows = [
+        {"en": "A\ndog.", "de": "Ein Hund.", "id": 1},
+        {"en": None, "de": "x"},
+        {"de": "Zwei.", "en": "Two."},
+    ]
+    lines = [json.dumps({"translation": row, "n": 1} if nested else row) for row in rows]
+    found, warned = pairs_of(written(tmp_path / "m.jsonl", "\n".join([*lines, ""])))
+    assert found == [("A dog.", "Ein Hund."), ("Two.", "Zwei.")]
+    assert warned == ["1 of 3 rows are left out: 1 without en"]
+
+
+def test_columns_are_named(tmp_path):
+    path = written(tmp_path / "m.ndjson", '{"src": "A dog.", "tgt": "Ein Hund."}\n{"src": 1, "tgt": "x"}\n')
+    assert pairs_of(path, columns=["src", "tgt"]) == (
+        [("A dog.", "Ein Hund.")],
+        ["1 of 2 rows are left out: 1 without src"],
+    )
+
+
+def test_parquet_and_a_folder_of_datasets(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet  # noqa: F811
+
+    rows = [{"en": f"{number} dogs.", "de": f"{number} Hunde."} for number in range(2500)]
+    flat = pyarrow.Table.from_pylist([*rows, {"en": None, "de": "x"}])
+    pyarrow.parquet.write_table(flat, tmp_path / "m.parquet")
+    nested = pyarrow.Table.from_pylist([{"id": 1, "translation": row} for row in rows])
+    folder = tmp_path / "train"
+    folder.mkdir()
+    (folder / "state.json").write_text(
+        json.dumps({"_data_files": [{"filename": "data-00000-of-00001.arrow"}]})
+    )
+    with (
+        pyarrow.OSFile(str(folder / "data-00000-of-00001.arrow"), "wb") as file,
+        pyarrow.ipc.new_stream(file, nested.schema) as out,
+    ):
+        out.write_table(nested)
+    expected = [(row["en"], row["de"]) for row in rows]
+    assert pairs_of(tmp_path / "m.parquet") == (expected, ["1 of 2,501 rows are left out: 1 without en"])
+    assert pairs_of(folder) == (expected, [])
+    (folder / "data-00000-of-00001.arrow").write_bytes(b"ARROW")
+    assert "is damaged" in message_of(pairs_of, folder)
+    (folder / "state.json").write_text("[]")
+    assert "state.json is not that" in message_of(pairs_of, folder)
+
+
+def test_a_large_memory_is_streamed(tmp_path):
+    path = tmp_path / "m.tmx"
+    head, tail = TMX.split("{}")
+    with open(path, "w") as file:
+        file.write(head + tu(en="A dog runs.", de="Ein Hund rennt.") * 50_000 + tail)
+    tracemalloc.start()
+    assert sum(1 for _ in stream_pairs([path], ("en", "de"))) == 50_000
+    assert tracemalloc.get_traced_memory()[1] < 10e6
+    tracemalloc.stop()
+
+
+ENTITIES = '<!DOCTYPE tmx [<!ENTITY a "dog"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>'
+EXTERNAL = '<!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("m.tmx", "", "not XML"),
+        ("m.tmx", "a dog\n", "line 1: not XML"),
+        ("m.tmx", TMX.format(tu(en="a", de="b"))[:-30], "not XML"),
+        ("m.tmx", TMX.format(tu(en="a", de="&b;")), "not XML"),
+        ("m.tmx", ENTITIES + f"<tmx><body>{tu(en='a', de='&b;')}</body></tmx>", "declares entities"),
+        ("m.tmx", EXTERNAL + f"<tmx><body>{tu(en='a', de='&x;')}</body></tmx>", "declares entities"),
+        ("m.tmx", TMX.format(tu(en="a", de="b" * 11_000_000)), "not XML"),
+        ("m.tmx", TMX.format(""), "none of its 0 rows has en and de; it is empty"),
+        ("m.tmx", TMX.format(tu(fr="a", en_GB="b")), "none of its 1 rows has en and de; it has en-GB, fr"),
+        ("m.tmx.gz", b"\x1f\x8b\x08cut", "is damaged"),
+        ("m.tmx.gz", gzip.compress(TMX.format(tu(en="a", de="b")).encode())[:-20], ""),
+        ("m.xlf", XLIFF_1.format(trans_unit("a", "")), "without a translation"),
+        ("m.zip", b"PK\x03\x04", "is damaged"),
+        ("m.jsonl", '{"en": "a", "de": "b"}\n{"en": ', "line 2: not a JSON object"),
+        ("m.jsonl", "[1]\n", "line 1: not a JSON object"),
+        ("m.jsonl", "[" * 100_000, "line 1: not a JSON object"),
+        ("m.jsonl", b'{"en": "\xff"}', "line 1: not valid UTF-8"),
+        ("m.jsonl", '{"english": "a"}\n', "it has english"),
+    ],
+)  # fmt: skip
+def test_files_that_lie(name, content, said, tmp_path):
+    assert said in message_of(pairs_of, written(tmp_path / name, content))
+
+
+def test_archives_that_lie(tmp_path):
+    path = tmp_path / "m.zip"
+    one = {"a_en": "A dog.\n", "a_de": "Ein Hund.\n"}
+    assert "no file that ends in .de; it has a.en" in message_of(pairs_of, archive(path, a_en="x\n"))
+    assert "several texts in en: a.en and b.en" in message_of(pairs_of, archive(path, **one, b_en="x\n"))
+    assert "a.de has 1 lines but" in message_of(pairs_of, archive(path, **one | {"a_en": "A dog.\nTwo.\n"}))
+    assert "is damaged" in message_of(pairs_of, written(path, archive(path, **one).read_bytes()[:-30]))
+    damaged = bytearray(archive(path, **one).read_bytes())
+    damaged[35] ^= 255
+    assert "is damaged" in message_of(pairs_of, written(path, bytes(damaged)))
+    assert "unpacks to 0.2 GB" in message_of(pairs_of, archive(path, **one | {"a_de": bytes(200_000_000)}))
+    for name in ("none.tmx", "none.zip", "none.jsonl"):
+        assert "cannot be read (No such file" in message_of(pairs_of, tmp_path / name)
+        assert "no such file" in message_of(open_files, tmp_path / name)
+
+
+def test_parquet_that_lies(tmp_path):
+    pytest.importorskip("pyarrow")
+    assert "is damaged" in message_of(pairs_of, written(tmp_path / "m.parquet", b"PAR1"))
+
+
+def test_recipes_name_them_as_tables(tmp_path):
+    units = trans_unit("A dog.", "<target>Ein Hund.</target>", approved="yes") + trans_unit(
+        "Two.", "<target>Zwei.</target>"
+    )
+    written(tmp_path / "m.xlf", XLIFF_1.format(units))
+    (tmp_path / "m.toml").write_text(
+        'preset = "pope_tiny"\ncorpus = "files"\nsource = "en"\ntarget = "de"\n'
+        'train = ["m.xlf"]\nval = ["m.xlf"]\n'
+    )
+    assert len(recipe_corpus(read_recipe(tmp_path / "m.toml")).sentences("train", "en")) == 2
+    approved = read_recipe(tmp_path / "m.toml", ["approved=true"])
+    with pytest.warns(UserWarning, match="1 not approved"):
+        assert recipe_corpus(approved).pairs("train", "en", "de") == (["A dog."], ["Ein Hund."])
+    table = json.dumps([str(written(tmp_path / "m.tsv", "A dog.\tEin Hund.\n"))])
+    others = [f"train={table}", f"val={table}", "approved=true"]
+    assert "approved" in message_of(read_recipe, tmp_path / "m.toml", others)
+    assert "give --from and --to" in message_of(languages_of, ["m.tmx"])
+
+
+def test_a_missing_package_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for name, package in (("m.tmx", "lxml"), ("m.parquet", "pyarrow")):
+        assert f"pip install {package}" in message_of(pairs_of, written(tmp_path / name, ""))
