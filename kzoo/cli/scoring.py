@@ -223,7 +223,8 @@ def report(
 def score_run(folder: Path, recipe: "Recipe"):
     """Print how good a finished run's model is on the run's own test set; write it to `report.html`, too.
 
-    A model of several languages gets a table of its directions alone.
+    A model of several languages gets a table of its directions alone; a fine-tuned one is compared with what
+    it was before.
     """
     from kzoo.evaluation.directions import evaluate_directions, summarize_directions
     from kzoo.evaluation.quality import examples, most_helpful, scores_with_intervals, write_quality
@@ -231,6 +232,7 @@ def score_run(folder: Path, recipe: "Recipe"):
     from kzoo.evaluation.scores import markdown_table
     from kzoo.evaluation.text_to_score import directions_to_score, text_to_score
     from kzoo.presets.shelf import locate
+    from kzoo.training.run_folder import START
 
     preset = locate(str(folder / "preset"))
     data = text_to_score(preset, None, None, [])
@@ -243,10 +245,19 @@ def score_run(folder: Path, recipe: "Recipe"):
         return
     languages = recipe.source, recipe.target
     sources, references = data.pairs("test", *languages)
-    _, translations = evaluate_splits(translator, data, ["test"], *languages, truncate=truncate)
     more = data.more_references("test", recipe.target)
-    scores = scores_with_intervals(translations["test"], references, recipe.target, more)
-    chosen = examples(sources, references, translations["test"])
+
+    def translated(translator) -> list[str]:
+        return evaluate_splits(translator, data, ["test"], *languages, truncate=truncate)[1]["test"]
+
+    translations = translated(translator)
+    scores = scores_with_intervals(translations, references, recipe.target, more)
+    chosen = examples(sources, references, translations)
+    if (folder / START).exists():
+        start = locate(str(folder / START))
+        before = translated(open_translator(start, start.search, "auto"))
+        before = scores_with_intervals(before, references, recipe.target, more)
+        scores = [*(score._replace(name=f"{score.name}, before") for score in before), *scores]
     advice = most_helpful(folder / "history.csv") if recipe.cooldown else ""
     print("\nThe best, the median and the worst translations of the test set\n")
     for case in chosen:

@@ -52,6 +52,10 @@ MANY_LANGUAGES = {
     "rate": 1.4e-3,
     "clip_norm": 5.0,
 }
+# A trained preset: small steps and small batches, so that little text gives enough updates.
+TUNING = {"optimizer": "adam", "rate": 5e-4}
+TUNING_EPOCHS, TUNING_PATIENCE, TUNING_TOKENS = 10, 5, 1_024
+TUNING_EPOCHS_MANY, TUNING_TOKENS_MANY = 40, 512  # of several languages
 
 
 class Choice(NamedTuple):
@@ -79,8 +83,7 @@ def choose(values: Mapping[str, Any]) -> dict[str, Choice]:
     """Return the keys that a recipe for the user's own text leaves out, with a value that suits the text.
 
     Args:
-        values: the recipe's own values, which are kept. A recipe of another corpus, of shards or of a trained
-            preset gets none.
+        values: the recipe's own values, which are kept. A recipe of another corpus or of shards gets none.
 
     Raises:
         UserError: the training text cannot be read.
@@ -88,8 +91,9 @@ def choose(values: Mapping[str, Any]) -> dict[str, Choice]:
     languages = values.get("languages") or [values.get("source"), values.get("target")]
     own = values.get("train") and values.get("corpus", "files") == "files" and not values.get("shards")
     named = isinstance(languages, list) and all(isinstance(code, str) and code for code in languages)
-    if not (own and named and values.get("preset", "pope_tiny") in BUILDERS):
+    if not (own and named):
         return {}
+    trained = values.get("preset", "pope_tiny") not in BUILDERS
     chosen = {"corpus": Choice("files", "your own text")}
     if not values.get("images"):
         chosen["clean"] = Choice(True, "rows not worth training on are left out")
@@ -106,13 +110,26 @@ def choose(values: Mapping[str, Any]) -> dict[str, Choice]:
         if "test" not in values:
             chosen["test"] = Choice(held_out, "rows held out to score the result")
     pictures = values.get("images") or reads_pictures(values.get("preset", ""), values.get("model", {}))
-    if not pictures and values.get("text") != "lowercased":
+    if not (trained or pictures or values.get("text") == "lowercased"):
         share, several = values.get("capitals", CAPITALS), bool(values.get("languages"))
         sides = with_capitals(sides, languages, share, values.get("seed", 1), several)
         if len(sides[0]) > pairs:
             chosen["capitals"] = Choice(CAPITALS, "of the rows, again in capitals and in title case")
-    size = next(size for size in SIZES if pairs <= size.pairs)
-    amount = f"for {pairs:,} pairs"
+    chosen |= (_tuning if trained else _training)(values, sides, pairs)
+    chosen["num_shapes"] = Choice(3, "few shapes to compile")
+    if values.get("minutes"):
+        chosen["epochs"] = Choice(MANY_EPOCHS, "at most: the minutes end the run")
+    chosen["cooldown"] = Choice(0.2, "of the run, at its end: the learning rate falls to zero")
+    if not values.get("cooldown", chosen["cooldown"].value):
+        # After a cooldown, one epoch is better: 28.6 BLEU, the mean of three 27.9, of five without one 26.7
+        # (5,000 pairs of Multi30k en-fr, 12 epochs, test_2016_flickr, one seed).
+        chosen["average"] = Choice(5, "best epochs, whose weights are averaged")
+    return {key: choice for key, choice in chosen.items() if key not in values}
+
+
+def _training(values: Mapping[str, Any], sides: list[list[str]], pairs: int) -> dict[str, Choice]:
+    """Return what suits a new model. `pairs` does not count the rows in capitals of `sides`."""
+    size, chosen, amount = next(size for size in SIZES if pairs <= size.pairs), {}, f"for {pairs:,} pairs"
     if values.get("languages"):
         chosen |= {key: Choice(value, "several languages") for key, value in MANY_LANGUAGES.items()}
     else:
@@ -128,18 +145,22 @@ def choose(values: Mapping[str, Any]) -> dict[str, Choice]:
     chosen["vocabulary_size"] = Choice(subwords, amount)
     if "sentences" not in values:
         chosen["tokens"] = Choice(size.tokens, f"per batch, {amount}")
-    chosen["num_shapes"] = Choice(3, "few shapes to compile")
-    if values.get("minutes"):
-        chosen["epochs"] = Choice(MANY_EPOCHS, "at most: the minutes end the run")
-    else:
-        chosen["epochs"] = Choice(size.epochs, "at most")
+    chosen["epochs"] = Choice(size.epochs, "at most")
     chosen["patience"] = Choice(size.patience, "epochs without a better score begin the cooldown")
-    chosen["cooldown"] = Choice(0.2, "of the run, at its end: the learning rate falls to zero")
-    if not values.get("cooldown", chosen["cooldown"].value):
-        # After a cooldown, one epoch is better: 28.6 BLEU, the mean of three 27.9, of five without one 26.7
-        # (5,000 pairs of Multi30k en-fr, 12 epochs, test_2016_flickr, one seed).
-        chosen["average"] = Choice(5, "best epochs, whose weights are averaged")
-    return {key: choice for key, choice in chosen.items() if key not in values}
+    return chosen
+
+
+def _tuning(values: Mapping[str, Any], *_) -> dict[str, Choice]:
+    """Return what suits a trained preset, which has its own vocabulary."""
+    several, chosen = bool(values.get("languages")), {}
+    if values.get("optimizer", "adam") == "adam":
+        chosen |= {key: Choice(value, "to fine-tune") for key, value in TUNING.items()}
+    if "sentences" not in values:
+        tokens = TUNING_TOKENS_MANY if several else TUNING_TOKENS
+        chosen["tokens"] = Choice(tokens, "per batch: more updates from little text")
+    chosen["epochs"] = Choice(TUNING_EPOCHS_MANY if several else TUNING_EPOCHS, "at most")
+    chosen["patience"] = Choice(TUNING_PATIENCE, "epochs without a better score begin the cooldown")
+    return chosen
 
 
 def _subwords(vocabularies: Iterable[Sequence[Sequence[str]]], wanted: int) -> int:

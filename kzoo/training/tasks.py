@@ -139,14 +139,15 @@ class Task:
             return [[tokens[: limit - 1] for tokens in side] for side in sides], None
         lengths = np.array([list(map(len, side)) for side in sides]) + 1  # (languages, rows)
         longest = lengths.max(axis=0)
-        given = longest[: len(self.corpus.read(split, languages[0]).sentences)]  # without those in capitals
+        read = self.corpus.read(split, languages[0])
+        given = longest[: len(read.sentences)]  # without those in capitals
         if self.recipe.too_long == "error" and given.max() > limit:
             files = dict.fromkeys(self.corpus.read(split, language).where for language in languages)
             pair = "sentence" if len(sides) == 1 else "sentence pair"
             row = given.argmax()
             begins = texts[lengths[:, row].argmax()][row][:40]
-            numbers = self.corpus.read(split, languages[0]).rows  # in the file, if not all rows are read
-            check_longest(given, limit, f"split {split} ({', '.join(files)}): {begins!r}…, {pair}", numbers)
+            # The rows' numbers in the file, if not all are read.
+            check_longest(given, limit, f"split {split} ({', '.join(files)}): {begins!r}…, {pair}", read.rows)
         kept = np.flatnonzero(longest <= limit)
         if len(kept) == len(longest):
             return sides, None

@@ -13,7 +13,7 @@ from kzoo.text import train_subwords
 from kzoo.training import read_recipe
 from kzoo.training.capitals import with_capitals
 from kzoo.training.choice import SIZES, choose, languages_of
-from kzoo.training.recipe import text_values
+from kzoo.training.recipe import completed, text_values
 
 
 def write(folder, name, lines):
@@ -44,11 +44,24 @@ def test_each_given_value_wins(files):
     assert not chosen.keys() & {"warmup_steps", "rate_factor"}  # without effect for Adam's constant rate
 
 
-@pytest.mark.parametrize(
-    "other", [{"corpus": "scenes"}, {"shards": "shards"}, {"preset": "./tuned"}, {"train": []}, {"source": 5}]
-)
+@pytest.mark.parametrize("other", [{"corpus": "scenes"}, {"shards": "shards"}, {"train": []}, {"source": 5}])
 def test_other_recipes_are_as_they_were(other, files):
     assert choose(text_values(files, None, None) | other) == {}
+
+
+def test_a_trained_preset_keeps_its_vocabulary_and_is_trained_gently(files):
+    chosen = choose(text_values(files, None, None, ["preset=pope_small_multi30k_en_de", "epochs=3"]))
+    assert not chosen.keys() & {"preset", "vocabulary_size", "epochs", "warmup_steps", "capitals"}
+    assert chosen["optimizer"].value == "adam"
+    assert chosen["rate"].value < 1e-3  # the recipe's own, for a new model
+    assert choose(text_values(files, None, None, ["preset=./tuned", "optimizer=sgd"])).keys() >= {
+        "val",
+        "test",
+    }
+    recipe = completed(
+        {**text_values(files, None, None), "preset": "pope_small_multi30k_en_de"}, chosen, "your own text"
+    )
+    assert (recipe.optimizer, recipe.val) == ("adam", chosen["val"].value)
 
 
 @pytest.mark.parametrize("size", SIZES[:-1])

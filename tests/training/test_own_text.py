@@ -61,6 +61,7 @@ def test_paths_are_relative_to_the_recipe(tmp_path, monkeypatch):
     assert read_recipe("glyphs.toml").preset == "./pope_tiny"  # the folder
     assert read_recipe("glyphs.toml").model == {"font": "/home/me/my.otf"}
     (folder / "my.toml").write_text(f'{text}train = "my.tsv"\n')  # one table
+    (folder / "my.tsv").write_text("a dog\tein Hund\n")
     recipe = read_recipe("my.toml", ["val=my.csv", "test=0.1"])
     assert (recipe.train, recipe.val, recipe.test) == (["my.tsv"], ["my.csv"], 0.1)
     message = message_of(check_own_files, Recipe(**BASE, train=["none.en", "train.de"]))

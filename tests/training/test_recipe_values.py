@@ -2,7 +2,6 @@
 
 import random
 from dataclasses import replace
-from types import SimpleNamespace
 
 import keras
 import pytest
@@ -40,9 +39,8 @@ RECIPE = Recipe(
 )
 
 
-def test_what_is_compiled_and_the_batches(tmp_path):
-    sides = [side[:60] for side in open_corpus("scenes").pairs("train", "en", "de")]
-    task = OneDirection(RECIPE, SimpleNamespace(pairs=lambda *_: sides))
+def test_what_is_compiled_and_the_batches(tmp_path, few_scenes):
+    task = OneDirection(RECIPE, open_corpus("scenes"))
     run = task.prepare(tmp_path)
     translator, batches = run.translator, run.batches
     optimizer = translator.optimizer
