@@ -92,7 +92,7 @@ class MultilingualTranslator(Translator):
             UserError: as for `embed`; or an empty sentence.
         """
         language = self._code(language)
-        tokens = self._tokens(text, self.tokenizers[language])
+        tokens = self._read(text, (language, language))
         _, _, scores = next(self._matrices([tokens], language))
         weights = scores[0, :, : len(tokens) + 1].astype("float32")
         return pieces(self.tokenizers[language], tokens), weights

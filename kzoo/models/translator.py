@@ -23,8 +23,10 @@ from kzoo.models.losses import WholeBatchLoss, token_weights
 from kzoo.models.preset_files import read_preset, write_preset
 from kzoo.text.glyphs import DrawnRows, UnseenGlyphs
 from kzoo.text.hypotheses import Hypothesis, as_hypotheses
-from kzoo.text.preparation import prepare
-from kzoo.text.texts import pieces, tokenize_within
+from kzoo.text.languages import Direction
+from kzoo.text.reading import read
+from kzoo.text.sentences import SplitTexts
+from kzoo.text.texts import check_lengths, checked_texts, pieces, tokenize_within
 from kzoo.text.vocabulary import END, START
 
 Image = np.ndarray | str | os.PathLike  # features, pixels, or a picture's file
@@ -163,12 +165,14 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         """
         direction = self.direction(source_language, target_language)
         source_tokenizer, target_tokenizer = self.tokenizers_of(*direction)
-        source = self._tokens(text, source_tokenizer, **self.tokenizer_options(direction[1]))
+        source = self._read(text, direction)
         drawn = DrawnRows([source], self.unseen_glyphs()) if self._beyond(source) else None
         images = image_rows(None if image is None else [image], 1, self.image_shape)
         if translation is None:
             (translation,) = self.translate([text], *direction, images=images, split_sentences=False)
-        (target,) = tokenize_within(target_tokenizer, [translation], self.max_length - 1)
+        readings = read(target_tokenizer, checked_texts([translation]), direction[1], unknown="translate")
+        check_lengths([translation], readings, self.max_length - 1)
+        target = readings[0].tokens
         length = padded_length(max(len(source), len(target)), self.max_length)
         inputs = {
             "source": padded([[*(drawn.tokens[0] if drawn else source), END]], length),
@@ -200,7 +204,7 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
             UserError: a model that reads text only, an empty sentence, or an image that does not fit.
         """
         images = image_rows([image], 1, self.image_shape)
-        tokens = self._tokens(text, self.source_tokenizer)
+        tokens = self._read(text, self.direction())
         inputs = {"source": np.array([[*tokens, END]], "int32"), "image": images}
         scores = self.backbone.image_attention(inputs)
         weights = np.stack([ops.convert_to_numpy(layer[0]) for layer in scores])
@@ -215,11 +219,10 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         """
         return tokenize_within(self.source_tokenizer, texts, self.max_length - 1, truncate)
 
-    def _tokens(self, text: str, tokenizer: Tokenizer, **options) -> list[int]:
-        if self._glyph_embeddings():
-            lacking = set(prepare(text)) - set(tokenizer.get_vocabulary())
-            options["drawn"] = self.drawable("".join(lacking))
-        (tokens,) = tokenize_within(tokenizer, [text], self.max_length - 1, **options)
+    def _read(self, text: str, direction: Direction) -> list[int]:
+        """Return the token ids of a sentence as `translate` reads it."""
+        split = SplitTexts(checked_texts([text]), [direction], False, self.target_languages)
+        (tokens, *_), *_ = self.readings(split, unknown="translate")
         if not tokens:
             raise UserError(f"{text!r} has no word to attend to")
         return tokens

@@ -364,3 +364,10 @@ def test_families_go_by_the_backbone():
     assert family("TransformerBackbone", {"image_shape": [64, 64, 3]}) == "image_text"
     assert family("RecurrentBackbone", {}) == "glyph"
     assert family("AttentionBridgeBackbone", {}) == "attention_bridge"
+
+
+def test_attention_reads_capitals_as_translate_does(shelved):
+    translator, text = shelved("pope_small_multi30k_en_de"), "Two men are sitting on a bench."
+    usual, capitals = (translator.attention(one) for one in (text, text.upper()))
+    for side in (0, 1):  # not letter by letter
+        assert list(map(str.lower, capitals[side])) == list(map(str.lower, usual[side]))
