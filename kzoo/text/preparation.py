@@ -81,7 +81,8 @@ def prepare(text: str, normalize: Callable[[str], str] | None = None) -> str:
     >>> prepare("A play\\u00adhouse\\r\\nin the garden.\\n")
     'A playhouse in the garden.'
     """
-    text = " ".join(filter(None, text.splitlines()))
+    lines = text.splitlines()
+    text = lines[0] if len(lines) == 1 else " ".join(filter(None, lines))
     if text.isascii() or not PERHAPS.search(text):
         return text
     for pattern, replacement in REMOVED:
