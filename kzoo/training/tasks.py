@@ -139,9 +139,9 @@ class Task:
             return [[tokens[: limit - 1] for tokens in side] for side in sides], None
         lengths = np.array([list(map(len, side)) for side in sides]) + 1  # (languages, rows)
         longest = lengths.max(axis=0)
-        read = self.corpus.read(split, languages[0])
-        given = longest[: len(read.sentences)]  # without those in capitals
-        if self.recipe.too_long == "error" and given.max() > limit:
+        if self.recipe.too_long == "error" and longest.max() > limit:
+            read = self.corpus.read(split, languages[0])
+            given = longest[: len(read.sentences)]  # without those in capitals, which may be left out
             files = dict.fromkeys(self.corpus.read(split, language).where for language in languages)
             pair = "sentence" if len(sides) == 1 else "sentence pair"
             row = given.argmax()
