@@ -33,7 +33,8 @@ def export_saved_model(
     """Write a SavedModel.
 
     Its signatures take texts `(B,)`; B may be 0. Sentences and prefixes that are too long for the model are
-    cut. The search settings are fixed.
+    cut. The search settings are fixed. Texts in capitals are read as they are, and characters that the
+    vocabulary lacks are unknown, also to a model that reads glyphs.
 
         serving_default   text → translation (B,), score (B,)
         n_best            text → translation (B, K), score (B, K), best first; "" and -1e9 if there are fewer

@@ -121,18 +121,18 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         others = languages | ({} if images is None else {"image": images})
         self._drop_stale_functions()
         self.bake()
-        found, settings = [None] * len(tokens), (search, threads, progress)
-        beyond = list(map(self._beyond, tokens))
-        for lacking in sorted(set(beyond)):  # apart, because a search with drawn characters is compiled anew
-            numbers = [number for number, one in enumerate(beyond) if one == lacking]
-            rows = [tokens[number] for number in numbers]
-            inputs = {name: values[numbers] for name, values in others.items()}
-            if lacking:
-                inputs["drawn"] = DrawnRows(rows, self.unseen_glyphs())
-                rows = inputs["drawn"].tokens
-            begun = prefixes and [prefixes[number] for number in numbers]
-            results = self._searches.search(rows, inputs, *settings, begun)
-            for number, result in zip(numbers, results, strict=True):
+        # Sentences with characters to draw are searched apart, because the search is compiled anew for them.
+        apart = [number for number, row in enumerate(tokens) if self._beyond(row)]
+        settings, usual = (search, threads, progress), list(tokens)
+        for number in apart:
+            usual[number] = []
+        found = self._searches.search(usual, others, *settings, prefixes)
+        if apart:
+            drawn = DrawnRows([tokens[number] for number in apart], self.unseen_glyphs())
+            inputs = {name: values[apart] for name, values in others.items()} | {"drawn": drawn}
+            begun = prefixes and [prefixes[number] for number in apart]
+            results = self._searches.search(drawn.tokens, inputs, *settings, begun)
+            for number, result in zip(apart, results, strict=True):
                 found[number] = result
         return as_hypotheses(found, n, self.tokenizers_of(*direction)[1])
 
