@@ -263,8 +263,12 @@ async def translated_markup(
     pairs = [pair for some, pair in zip(parts, directions, strict=True) for _ in some]
     found = iter(await translated(served, list(itertools.chain(*parts)), pairs, 0))
     tables = [{text: next(found)[0] for text in some} for some in parts]
-    each = zip(texts, markups, tables, directions, strict=True)
-    return [[markup.translated(table, pair[1]) if pair else text] for text, markup, table, pair in each]
+
+    def build() -> list[list[str]]:
+        each = zip(texts, markups, tables, directions, strict=True)
+        return [[markup.translated(table, pair[1]) if pair else text] for text, markup, table, pair in each]
+
+    return await served.in_thread(build, size=sys.maxsize)
 
 
 async def question(request: Request, served: Served, kind: type, keys: Keys | None):
@@ -276,9 +280,10 @@ async def question(request: Request, served: Served, kind: type, keys: Keys | No
     """
     body, content_type = await request.body(), request.headers.get("content-type", FORMS[0])
     media = content_type.partition(";")[0].strip().lower()
+    is_json = media == "application/json" or media.endswith("+json")
 
     def fields() -> dict:
-        if media == "application/json" or media.endswith("+json"):
+        if is_json:
             return _json_fields(body)
         sent = form if media == FORMS[1] else _form_fields(body)
         sent = {key: re.sub(r"\r\n?", "\n", value) for key, value in sent.items() if isinstance(value, str)}
@@ -300,7 +305,7 @@ async def question(request: Request, served: Served, kind: type, keys: Keys | No
                 415, f"{FORMS[1]} needs python-multipart on the server: send {FORMS[0]} or JSON"
             )
         form = await request.form(max_files=0, max_fields=MOST_FIELDS)
-    elif media not in FORMS and not media.endswith("json"):
+    elif media not in FORMS and not is_json:
         raise HTTPException(415, f"Content-Type {media[:80]}: send application/json or {FORMS[0]}")
     return await served.in_thread(read, size=len(body))
 

@@ -25,6 +25,9 @@ class Markup:
     Args:
         html: str.
 
+    Attributes:
+        texts: those that `translated` needs the translations of, each once.
+
     Raises:
         UserError: BeautifulSoup is not installed, or the elements are nested too deeply.
     """
@@ -39,11 +42,7 @@ class Markup:
             self._runs = list(_runs(self._soup))
         except RecursionError:
             raise UserError("the HTML's elements are nested too deeply") from None
-
-    @property
-    def texts(self) -> list[str]:
-        """The texts that `translated` needs the translations of, each once."""
-        return list(dict.fromkeys(text for run in self._runs for text in _texts(run) if text))
+        self.texts = list(dict.fromkeys(text for run in self._runs for text in _texts(run) if text))
 
     def translated(self, translations: Mapping[str, str], target: str | None) -> str:
         """Return the HTML with translations.
