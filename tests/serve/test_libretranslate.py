@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from html import escape
+from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import httpx
@@ -12,6 +13,8 @@ from tiny_models import BEAM, bridge, pictures, pope
 
 from kzoo.decoding import SearchSettings
 from kzoo.serve import Served, create_app, searches
+from kzoo.serve.libretranslate import Directions
+from kzoo.text.languages import TwoLanguages
 
 TEXTS = ["a man.", "", "two dogs.\nmen."]
 JSON, PLAIN = {"Content-Type": "application/json"}, {"Content-Type": "text/plain"}
@@ -194,3 +197,32 @@ def test_html_keeps_its_elements():
 def test_health():
     (answer,) = ask(pope(), ("GET", "/health", {}))
     assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+class OpusMT(TwoLanguages):
+    """The languages of an OPUS-MT model with several sources and targets."""
+
+    multilingual, image_shape = False, None
+
+    def __init__(self, source, *targets):
+        self.source_tokenizer = SimpleNamespace(languages=list(targets), language=targets[0])
+        self.source_language, self._target_language = source, targets[0]
+
+
+@pytest.mark.parametrize(
+    ("translator", "targets", "asked", "direction"),
+    [
+        (OpusMT("eng", "fra", "por"), {"en": ["en", "fr", "pt"]}, ("en", "pt-BR"), ("eng", "por")),
+        (
+            OpusMT("deu+eng", "fra"),
+            {"de": ["de", "fr"], "en": ["en", "fr"]},
+            ("de", "fr"),
+            ("deu+eng", "fra"),
+        ),
+        (OpusMT("gmw", "cmn_Hans"), {"gmw": ["gmw", "zh-Hans"]}, ("nl", "zh"), ("gmw", "cmn_Hans")),
+    ],
+)
+def test_languages_of_opus_mt(translator, targets, asked, direction):
+    directions = Directions(SimpleNamespace(translator=translator))
+    assert {code: ends for code, ends in directions.targets.items() if ends != [code]} == targets
+    assert directions.resolved(*asked) == direction
