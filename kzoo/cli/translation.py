@@ -307,11 +307,12 @@ def _done(written: BinaryIO, n_best: int) -> int:
 
 def _sentences(text: list[str] | None, file: Path | None) -> list[str]:
     """Return the sentences of a file, of the arguments, or else of standard input."""
-    from kzoo.data.memories import is_memory
-    from kzoo.data.own_files import is_table
     from kzoo.data.text_files import decode_lines, plain_lines, read_lines
 
     if file is not None:
+        from kzoo.data.memories import is_memory
+        from kzoo.data.own_files import is_table
+
         one_column = f"give one column, as cut -f1 {file} writes it"
         if is_table(file) and not is_memory(file):
             raise UserError(f"{file} is a table, and --input reads text, one sentence per line: {one_column}")
