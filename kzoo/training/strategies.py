@@ -6,7 +6,7 @@
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -365,7 +365,7 @@ def open_strategy(name: str | Strategy = "") -> Strategy:
     if isinstance(name, Strategy):
         return name
     backend = keras.backend.backend()
-    name = name or _default(backend)
+    name = name or _default(backend, keras.distribution.list_devices)
     if name not in STRATEGIES:
         raise UserError(f"there is no strategy {name!r}; {nearest(name, list(STRATEGIES))}")
     kind = STRATEGIES[name]
@@ -388,7 +388,7 @@ def open_strategy(name: str | Strategy = "") -> Strategy:
     return opened
 
 
-def _default(backend: str) -> str:
+def _default(backend: str, list_devices: Callable[[], list[str]]) -> str:
     """Return the strategy that uses everything available to the backend."""
     processes, devices = SEVERAL.get(backend, ("one", "one"))
     if names_processes(backend):
@@ -401,7 +401,7 @@ def _default(backend: str) -> str:
     if devices == "one":
         return devices
     try:
-        found = keras.distribution.list_devices()
+        found = list_devices()
     except Exception as error:  # each backend has its own error classes
         raise UserError(f"{backend} finds no device ({first_line(error):.160})") from None
     return devices if sum(not name.startswith("cpu") for name in found) > 1 else "one"

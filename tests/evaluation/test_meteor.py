@@ -44,6 +44,11 @@ def test_a_sentence_s_references_follow_each_other(java):
     assert "-r 2" in (java / "arguments").read_text()
 
 
+@pytest.mark.usefixtures("java")
+def test_translations_are_scored_with_it():
+    assert module.score_translations("test", ["a"], ["b"], "de").meteor == pytest.approx(43.21)
+
+
 def test_a_failing_run_is_one_line(java):
     (java / "java").write_text("#!/bin/sh\necho Error: no memory >&2\necho at Meteor.main >&2\nexit 3\n")
     with pytest.raises(UserError, match="METEOR failed: Error: no memory$"):

@@ -11,7 +11,6 @@ from message_of import message_of
 from kzoo.data import open_corpus, open_files
 from kzoo.decoding import TextTranslator
 from kzoo.evaluation import evaluate, score_table, score_translations
-from kzoo.evaluation import scores as module
 from kzoo.evaluation.scores import SplitScores, markdown_table, write_scores
 from kzoo.text.bleu import bleu_metric
 
@@ -154,12 +153,6 @@ def test_ter_of_chinese_is_of_characters_without_marks():
     translations, references = ["一个男人，在睡觉。"], ["一个女人在睡觉。"]
     expected = sacrebleu.corpus_ter(translations, [references], normalized=True, asian_support=True)
     assert score_translations("test", translations, references, "zh").ter == expected.score == 25
-
-
-def test_meteor_is_of_translations_against_references(monkeypatch):
-    monkeypatch.setattr(module, "find_meteor", lambda: "its jar")
-    monkeypatch.setattr(module, "meteor_score", lambda *given: given)
-    assert score_translations("test", ["a"], ["b"], "de").meteor == (["a"], ["b"], "de", ())
 
 
 def test_a_translation_for_each_reference():

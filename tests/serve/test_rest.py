@@ -580,7 +580,7 @@ def test_failures_and_the_page_are_counted(translator):
     assert 'kzoo_request_seconds_count{purpose="model"}' not in metrics.text  # refused
 
 
-def test_a_model_whose_scores_are_not_finite_is_not_the_clients_fault(translator, monkeypatch):
+def test_a_model_whose_scores_are_not_finite_is_not_the_clients_fault(translator):
     def fail(*_, **__):
         raise UserError("the scores of sentence 2 are not finite")
 
@@ -593,8 +593,9 @@ def test_a_model_whose_scores_are_not_finite_is_not_the_clients_fault(translator
             finally:
                 await model.stop()
 
-    model = served(translator)
-    monkeypatch.setattr(type(translator), "n_best_of_tokens", fail)
+    broken = Translator(translator.backbone, translator.source_tokenizer)
+    broken.n_best_of_tokens = fail
+    model = served(broken)
     check_error(asyncio.run(main()), 500, "log")
 
 

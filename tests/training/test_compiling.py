@@ -113,15 +113,15 @@ def test_a_record_of_a_run_that_never_began_is_not_taken(times, tmp_path):
     assert compile_step(translator(), None, planned=5000, resumes=False, folder=tmp_path)["way"] == XLA
 
 
-def test_a_short_run_does_not_keep_the_record_of_a_run_that_never_began(monkeypatch, tmp_path):
+@TENSORFLOW
+@pytest.mark.usefixtures("times")
+def test_a_short_run_does_not_keep_the_record_of_a_run_that_never_began(tmp_path):
     """It would take it when it is resumed."""
     (tmp_path / RECORD).write_text('{"way": "graph"}')
-    monkeypatch.setattr(compiling, "ways_of", lambda model: [XLA, GRAPH])
-    monkeypatch.setattr(compiling, "training_step", lambda model, way: way)
     for resumes in (False, True):
-        model = SimpleNamespace()
+        model = translator()
         assert compile_step(model, None, planned=10, resumes=resumes, folder=tmp_path) == {"way": XLA}
-        assert model.train_function == XLA
+        assert model.jit_compile
 
 
 @TENSORFLOW

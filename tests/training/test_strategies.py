@@ -252,12 +252,11 @@ def test_what_there_is(monkeypatch):
     }
     for backend, (several, together, variable) in found.items():
         for devices, expected in ((["cpu:0"], "one"), (["gpu:0"], "one"), (["gpu:0", "gpu:1"], several)):
-            monkeypatch.setattr(keras.distribution, "list_devices", lambda devices=devices: devices)
-            assert strategies._default(backend) == expected
+            assert strategies._default(backend, lambda devices=devices: devices) == expected
         monkeypatch.setenv(variable, "{}")
-        assert strategies._default(backend) == together
+        assert strategies._default(backend, list) == together
         monkeypatch.delenv(variable)
-    assert strategies._default("torch") == "one"
+    assert strategies._default("torch", list) == "one"
 
 
 def test_one_device_is_left_alone(capsys):
