@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kzoo.text.scripts import in_another_script
+from kzoo.data.scripts import in_another_script
 
 # Odd lengths: OpusFilter's LengthRatioFilter accepts pairs whose lengths differ by less than a factor of 3
 # (https://github.com/Helsinki-NLP/OpusFilter, `opusfilter/filters.py`). Here in characters, because a

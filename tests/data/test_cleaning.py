@@ -10,7 +10,7 @@ from message_of import message_of
 from kzoo.data import open_corpus, open_files
 from kzoo.data.cleaning import EQUAL, doubtful_rows, kept_rows, odd_rows, rows_table
 from kzoo.data.own_files import stream_pairs
-from kzoo.text.scripts import in_another_script, scripts_of
+from kzoo.data.scripts import in_another_script, scripts_of
 
 ENGLISH = ["a dog", "a cat", "a dog ", " ", "Oslo", "a dog", "one two three four", "a hen"]
 GERMAN = ["ein Hund", "eine Katze", "ein Hund", "y", "Oslo", "Dogge", "eins " * 20, "x" * 8]
