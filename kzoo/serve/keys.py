@@ -59,13 +59,13 @@ class Keys:
         return cls(hashes)
 
     def check(self, key: str | None):
-        """Raise `HTTPException` for a missing key (401) or a wrong one (403, as LibreTranslate)."""
+        """Raise `HTTPException` (401) for a missing or a wrong key."""
         if not key:
             raise HTTPException(401, "a key is needed: Authorization: Bearer KEY, or api_key", CHALLENGE)
         given = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
         # All are compared, so that the time does not tell which one is near.
         if not sum(hmac.compare_digest(given, known) for known in self._hashes):
-            raise HTTPException(403, "Invalid API key")
+            raise HTTPException(401, "Invalid API key", CHALLENGE)
 
 
 def sent_key(scope) -> str | None:

@@ -52,7 +52,7 @@ UNKNOWN = "Each text's characters that the vocabulary lacks; left out if no text
 SPLIT = "Whether to translate each sentence of a text by itself."
 ERRORS = {
     "4XX": "The request is invalid (400, 413, 415), too slow (408), for another model (404), or from another "
-    "site's page (403); a key is missing (401) or wrong (403).",
+    "site's page (403); a key is missing or wrong (401).",
     "500": "The model failed, or a score is not finite.",
     "503": "The server is busy, is stopping, or cannot translate.",
 }

@@ -85,11 +85,9 @@ def test_missing_and_wrong_keys(ask):
         ("POST", "/translate", {"data": FIELDS | {"api_key": wrong}}),
         ("POST", "/detect", {"params": {"q": "a man.", "api_key": KEY + " "}}),
     )
-    for answer in missing:
-        assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer"), answer.url
     for answer in (*missing, *refused):
+        assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer"), answer.url
         assert list(answer.json()) == ["error"]
-    assert [answer.status_code for answer in refused] == [403] * len(refused)
 
 
 def test_probes_and_languages_need_no_key_and_there_is_no_page(ask):
