@@ -3,6 +3,8 @@
 The schedule is that of "Attention Is All You Need".
 """
 
+import warnings
+
 import keras
 from keras import ops
 
@@ -78,6 +80,21 @@ def _dense(gradient):
     if not isinstance(gradient, tf.IndexedSlices):
         return gradient
     return tf.math.unsorted_segment_sum(gradient.values, gradient.indices, gradient.dense_shape[0])
+
+
+def warn_of_parts(optimizer: keras.optimizers.Optimizer):
+    """Warn if an optimizer squares or clips the parts of a gradient one by one; see `WholeGradients`."""
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # of one that scales the loss
+    if keras.backend.backend() != "tensorflow" or isinstance(optimizer, WholeGradients):
+        return
+    clips = optimizer.clipnorm or optimizer.global_clipnorm or optimizer.clipvalue
+    if clips or type(optimizer) is not keras.optimizers.SGD:
+        name = type(optimizer).__name__
+        warnings.warn(
+            f"on TensorFlow, keras.optimizers.{name} squares or clips a frequent token's gradient part by "
+            "part: use Adam, Adagrad or SGD of kzoo.models",
+            stacklevel=3,
+        )
 
 
 @keras.saving.register_keras_serializable("kzoo")

@@ -1,6 +1,7 @@
 """The optimizers that recipes name."""
 
 import dataclasses
+import warnings
 from types import SimpleNamespace
 
 import keras
@@ -9,7 +10,7 @@ import pytest
 from message_of import message_of
 
 from kzoo.errors import UserError
-from kzoo.models import SGD, Adagrad, Adam
+from kzoo.models import SGD, Adagrad, Adam, TransformerBackbone, Translator
 from kzoo.training.checkpoints import Checkpoints
 from kzoo.training.recipe import Recipe, check_recipe
 from kzoo.training.run import halved_rate, rate_callbacks, too_long_a_warm_up
@@ -90,6 +91,31 @@ def test_a_frequent_token_s_gradient_is_added_up_before_it_is_squared(optimizer,
     model.train_on_batch(np.array([[0, 0, 0, 0, 1]]), np.zeros((1, 5, 1)))
     moved = -keras.ops.convert_to_numpy(table.embeddings)[:, 0]
     np.testing.assert_allclose(moved, step(np.array([4.0, 1.0])), rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "warned"),
+    [
+        (keras.optimizers.Adam(), True),
+        (keras.optimizers.LossScaleOptimizer(keras.optimizers.AdamW()), True),
+        (keras.optimizers.SGD(global_clipnorm=1.0), True),
+        (keras.optimizers.SGD(momentum=0.9), False),
+        (Adam(clipnorm=1.0), False),
+        (keras.optimizers.LossScaleOptimizer(Adagrad()), False),
+    ],
+)
+def test_an_optimizer_that_takes_a_gradient_s_parts_is_warned_of(optimizer, warned):
+    """Keras's step on parts: test_a_frequent_token_s_gradient_is_added_up_before_it_is_squared."""
+    backbone = TransformerBackbone(
+        10, 10, num_layers=1, width=8, num_heads=2, feedforward_dim=8, max_length=8
+    )
+    translator = Translator(backbone)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        translator.compile(optimizer, translator.loss)
+        translator.make_train_function()
+    told = [str(one.message) for one in caught if "kzoo.models" in str(one.message)]
+    assert len(told) == (warned and keras.backend.backend() == "tensorflow")
 
 
 @pytest.mark.parametrize("options", [{"amsgrad": True}, {"weight_decay": 0.1}, {"use_ema": True}])
