@@ -247,3 +247,25 @@ def test_an_error_of_a_pipe_names_its_line(written):
     written.close()
     with pytest.raises(UserError, match="standard input, line 2"):
         list(translation._arriving_lines())
+
+
+def test_standard_input_is_not_replaced(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("A dog runs.\n")
+    command = [sys.executable, "-m", "kzoo", "translate", "pope_small_multi30k_en_de", "-o", str(text)]
+    with open(text) as file:
+        done = subprocess.run(command, stdin=file, capture_output=True, text=True, check=False)
+    assert (done.returncode, str(text) in done.stderr) == (1, True)
+    assert text.read_text() == "A dog runs.\n"
+
+
+def test_languages_that_a_preset_lacks_are_refused_without_loading_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "kzoo.models", None)  # importing it fails
+    for preset, options in (
+        ("attention_bridge_m2m_tiny_multi30k", []),
+        ("attention_bridge_m2m_tiny_multi30k", ["--from", "en", "--to", "es"]),
+        ("glyph_tiny_tatoeba_zh_en", ["--to", "fr"]),
+    ):
+        result = CliRunner().invoke(app, ["translate", preset, "A dog.", *options])
+        assert isinstance(result.exception, UserError)
+        assert any(code in str(result.exception) for code in ("--from", "es", "fr"))

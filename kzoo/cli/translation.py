@@ -99,16 +99,17 @@ def translate(
     """Translate a sentence, a file or standard input."""
     from kzoo.data import open_features
     from kzoo.decoding.search_settings import checked_n
-    from kzoo.presets.shelf import locate
+    from kzoo.presets.shelf import check_direction, locate
     from kzoo.text.reading import UnknownCharactersWarning, lacking_line
     from kzoo.text.sentences import SplitTexts
 
     located = locate(preset)
     limits = {"min_length": min_length, "no_repeat_ngram": no_repeat_ngram}
     search = chosen_search(located, beam_size, length_penalty, gnmt, max_length, **limits)
+    check_direction(located, source, target)
     if text and file is not None:
         raise UserError("sentences and --input exclude each other: give one of them")
-    if file and output and output.is_file() and file.is_file() and output.samefile(file):
+    if output and not text and _is_input(output, file):
         raise UserError(f"{output} is the input, which its translation would replace: give another --output")
     if image and images:
         raise UserError("--image and --images exclude each other: give pictures or features")
@@ -200,6 +201,15 @@ def _print(content: bytes):
     # UTF-8, whatever the locale. Not `typer.echo`, which takes bytes for UTF-16 on Windows.
     sys.stdout.buffer.write(content)
     sys.stdout.buffer.flush()
+
+
+def _is_input(output: Path, file: Path | None) -> bool:
+    """Return whether the output is the file that is read; `None`: standard input."""
+    try:
+        read = os.fstat(sys.stdin.fileno()) if file is None else file.stat()
+        return output.is_file() and os.path.samestat(read, output.stat())
+    except (OSError, ValueError):  # no such file, or no file
+        return False
 
 
 def _is_followed() -> bool:

@@ -14,6 +14,7 @@ from kzoo.files import cached_folder
 from kzoo.hub.location import find, shelved
 from kzoo.hub.preset import NOTES, Preset
 from kzoo.presets.builders import BUILDERS
+from kzoo.text.languages import TwoLanguages, matching_code, not_known
 
 FORMAT = 4  # increase it when reading Marian's models changes: cached presets are then converted again
 TRANSLATORS = ("Translator", "MultilingualTranslator")
@@ -111,3 +112,34 @@ def load(preset: str | os.PathLike | Preset, **overrides) -> Any:
             "if the class is your own, load it with its from_preset"
         )
     return getattr(importlib.import_module("kzoo.models"), kind).from_preset(preset, **overrides)
+
+
+def check_direction(preset: Preset, source: str | None, target: str | None):
+    """Raise `UserError` for languages that a preset's small files rule out, as the translator would.
+
+    Those of a preset whose vocabulary names the target languages, as OPUS-MT's, are not known yet.
+    """
+    if preset.is_marian or "tokenizers" not in preset.settings:
+        return
+    if languages := preset.settings.get("languages"):
+        if source is None or target is None:
+            raise UserError(
+                f"the model translates among {', '.join(languages)}: "
+                "give source_language and target_language (--from and --to)"
+            )
+        for code in (source, target):
+            if not matching_code(code, languages):
+                raise UserError(f"the model's languages are {not_known(code, languages)}")
+        return
+    files = preset.settings["tokenizers"]
+    if not any(preset.object(file).get("class_name") == "MarianTokenizer" for file in files):
+        _Languages(preset.settings).direction(source, target)
+
+
+class _Languages(TwoLanguages):
+    """The two languages in a preset's settings."""
+
+    source_tokenizer = None
+
+    def __init__(self, settings: dict):
+        self.source_language, self.target_language = map(settings.get, ("source_language", "target_language"))

@@ -11,9 +11,8 @@ from kzoo.errors import UserError, nearest
 from kzoo.files import check_replaceable
 from kzoo.hub.preset import Preset
 from kzoo.presets.builders import BUILDERS, reads_glyphs, reads_pictures
-from kzoo.presets.shelf import list_presets, locate
+from kzoo.presets.shelf import check_direction, list_presets, locate
 from kzoo.text.glyphs import render_glyphs
-from kzoo.text.languages import TwoLanguages
 from kzoo.training.corpus import (
     check_own_files,
     recipe_corpus,
@@ -108,23 +107,8 @@ def _check_trained(recipe: Recipe, folder: Path) -> bool:
     languages = settings.get("languages")
     pictures = bool(config.get("image_shape"))
     check_model(recipe, languages, pictures, preset.backbone["class_name"] == "RecurrentBackbone")
-    if languages is None and not _names_targets(preset):
-        _Languages(settings).direction(recipe.source, recipe.target)
+    if languages is None:
+        check_direction(preset, recipe.source, recipe.target)
     preset.check_overrides(recipe.model)
     preset.search.changed(**recipe.search_settings())
     return pictures
-
-
-def _names_targets(preset: Preset) -> bool:
-    """Return whether a preset may have several target languages, which its vocabulary names, as OPUS-MT's."""
-    files = preset.settings["tokenizers"]
-    return any(preset.object(file).get("class_name") == "MarianTokenizer" for file in files)
-
-
-class _Languages(TwoLanguages):
-    """The two languages in a preset's settings."""
-
-    source_tokenizer = None
-
-    def __init__(self, settings: dict):
-        self.source_language, self.target_language = map(settings.get, ("source_language", "target_language"))

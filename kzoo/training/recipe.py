@@ -431,7 +431,10 @@ def read_values(path: str | Path, overrides: Sequence[str] = ()) -> dict[str, An
 
 def _plausible(values: dict[str, Any], where: str) -> dict[str, Any]:
     """Return the values, checked before the text is read, which chooses further ones."""
-    make_recipe({"preset": "", "corpus": ""} | values, where)
+    later = {"preset": "", "corpus": ""}
+    if values.get("minutes"):
+        later["cooldown"] = 0.2
+    make_recipe(later | values, where)
     return values
 
 

@@ -36,6 +36,15 @@ def test_three_lines_are_a_recipe(files, tmp_path):
     assert chosen.preset == "pope_tiny" and chosen.optimizer == "noam"
 
 
+def test_minutes_in_a_recipe_are_those_of_the_command(files, tmp_path):
+    lines = ['source = "en"', 'target = "de"', 'train = ["train.en", "train.de"]', "minutes = 30"]
+    recipe = read_recipe(write(tmp_path, "my.toml", lines))
+    values = text_values(files, None, None, ["minutes=30"])
+    assert recipe == completed(values, choose(values), "my.toml")
+    assert (recipe.minutes, recipe.cooldown) == (30, 0.2)
+    assert "cooldown" in message_of(text_values, files, None, None, ["minutes=30", "cooldown=0"])
+
+
 def test_each_given_value_wins(files):
     overrides = ["epochs=3", "preset=sine_tiny", "val=10", "optimizer=adam", "vocabulary_size=100"]
     values = text_values(files, None, None, overrides)
