@@ -10,7 +10,7 @@ from message_of import message_of
 from tiny_models import BEAM, pope
 
 from kzoo.decoding import SearchSettings
-from kzoo.serve import Keys, Served, create_app, searches
+from kzoo.serve import Keys, Served, create_app
 
 KEY, OTHER = "jvcV5S0u", "grün"
 PREDICT = "/v1/models/tiny:predict"
@@ -18,8 +18,8 @@ BODY, FIELDS = {"instances": ["a man."]}, {"q": "a man.", "source": "en", "targe
 
 
 @pytest.fixture(autouse=True)
-def ready_at_once(monkeypatch):
-    monkeypatch.setattr(searches, "USUAL_LENGTH", 0)
+def ready_at_once(usual_length):
+    usual_length(0)
 
 
 def line(key):

@@ -12,7 +12,7 @@ from conftest import LIMITS
 from tiny_models import BEAM, bridge, pictures, pope
 
 from kzoo.decoding import SearchSettings
-from kzoo.serve import Served, create_app, searches
+from kzoo.serve import Served, create_app
 from kzoo.serve.libretranslate import Directions
 from kzoo.text.languages import TwoLanguages
 
@@ -22,8 +22,8 @@ ASKED = {"q": "a man.", "source": "en", "target": "de"}
 
 
 @pytest.fixture(autouse=True)
-def ready_at_once(monkeypatch):
-    monkeypatch.setattr(searches, "USUAL_LENGTH", 0)
+def ready_at_once(usual_length):
+    usual_length(0)
 
 
 def ask(translator, *requests) -> list[httpx.Response]:

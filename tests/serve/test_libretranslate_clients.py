@@ -5,14 +5,12 @@ import urllib.error
 import pytest
 from tiny_models import pope
 
-from kzoo.serve import searches
-
 TEXT, OTHER = "a man.", "two dogs & men.\nmen."
 
 
 @pytest.fixture(autouse=True)
-def ready_at_once(monkeypatch):
-    monkeypatch.setattr(searches, "USUAL_LENGTH", 0)
+def ready_at_once(usual_length):
+    usual_length(0)
 
 
 @pytest.fixture
