@@ -86,6 +86,14 @@ def hardly_compiled(request):
 
 
 @pytest.fixture
+def xla_backends(monkeypatch):
+    """Function that sets the backends on which XLA compiles a Transformer."""
+    from kzoo.models import TransformerBackbone
+
+    return lambda *names: monkeypatch.setattr(TransformerBackbone, "xla_backends", names)
+
+
+@pytest.fixture
 def untraced():
     """TensorFlow runs no graphs: for a few calls, to trace one takes longer than it saves."""
     if sys.modules["keras"].backend.backend() != "tensorflow":

@@ -18,7 +18,7 @@ from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from kzoo.decoding import SearchSettings, text_translator
 from kzoo.export import graph_search
 from kzoo.images import read_picture
-from kzoo.models import TransformerBackbone, Translator
+from kzoo.models import Translator
 from kzoo.presets import attention_bridge_m2m_tiny, glyph_zh_en_tiny, image_text_tiny, pope_tiny
 from kzoo.serve import Served
 from kzoo.serve.rest import metadata
@@ -458,8 +458,8 @@ def test_several_languages_in_one_batch(ask, tmp_path):
     np.testing.assert_allclose(embedded["embedding"], vectors, atol=1e-5)
 
 
-def test_outputs_end_where_those_of_translate_do(monkeypatch):
-    monkeypatch.setattr(TransformerBackbone, "xla_backends", ("tensorflow", "jax"))
+def test_outputs_end_where_those_of_translate_do(xla_backends):
+    xla_backends("tensorflow", "jax")
     backbone = pope_tiny(subwords(), **{**TRANSFORMER, "max_length": 64}).backbone
     limits = TextSearch(GraphWeights(backbone), SearchSettings()).limits
     assert limits == {16: 32, 24: 44, 32: 56, 48: 64, 64: 64}

@@ -247,15 +247,15 @@ def test_saved_and_loaded(trained, tmp_path):
 
 
 @pytest.mark.parametrize("saved", [True, False])
-def test_a_file_does_not_say_whether_xla_compiles(trained, saved, tmp_path, monkeypatch):
+def test_a_file_does_not_say_whether_xla_compiles(trained, saved, tmp_path, xla_backends):
     """Its backend may be another than the one that loads it."""
-    backbone, backends = type(trained.backbone), {True: (keras.backend.backend(),), False: ()}
+    backends = {True: (keras.backend.backend(),), False: ()}
     translator = pope_tiny(trained.source_tokenizer, **SMALL)
-    monkeypatch.setattr(backbone, "xla_backends", backends[saved])
+    xla_backends(*backends[saved])
     translator.compile("adam", translator.loss)
     assert translator.jit_compile is saved
     translator.save(tmp_path / "translator.keras")
-    monkeypatch.setattr(backbone, "xla_backends", backends[not saved])
+    xla_backends(*backends[not saved])
     assert keras.saving.load_model(tmp_path / "translator.keras").jit_compile is not saved
 
 

@@ -13,7 +13,7 @@ from keras import ops
 
 from kzoo.cli import training as command
 from kzoo.layers import Dropout
-from kzoo.models import LabelSmoothedCrossEntropy, TransformerBackbone
+from kzoo.models import LabelSmoothedCrossEntropy
 from kzoo.presets import pope_tiny
 from kzoo.training import compiling
 from kzoo.training.compiling import (
@@ -63,9 +63,9 @@ def test_steps_reuse_the_memory_of_earlier_ones():
 
 
 @pytest.fixture
-def times(monkeypatch):
+def times(monkeypatch, xla_backends):
     """Stand in for the measurement; a run in which there is none to make fails."""
-    monkeypatch.setattr(TransformerBackbone, "xla_backends", ("tensorflow", "jax"))
+    xla_backends("tensorflow", "jax")
     found = {}
 
     def stub(model, steps, batches):
