@@ -7,7 +7,7 @@ import pytest
 from kzoo.data import Batches, open_corpus
 from kzoo.decoding import search_settings
 from kzoo.export import graph_search
-from kzoo.models import Adam, LabelSmoothedCrossEntropy, NoamSchedule, TransformerBackbone
+from kzoo.models import Adam, LabelSmoothedCrossEntropy, NoamSchedule
 from kzoo.models.backbones import uses_xla
 from kzoo.presets import pope_tiny
 from kzoo.text import SubwordTokenizer, train_subwords
@@ -46,13 +46,13 @@ def trained(english, german, tokenizer):
     return translator
 
 
-def test_training_and_search_are_those_without_xla(monkeypatch, tmp_path):
+def test_training_and_search_are_those_without_xla(monkeypatch, xla_backends, tmp_path):
     english, german = (side[:200] for side in open_corpus("scenes").pairs("train", "en", "de"))
     tokenizer = SubwordTokenizer(train_subwords(english + german, 500))
     compiled = trained(english, german, tokenizer)
     assert uses_xla(compiled.backbone)
     assert compiled.jit_compile
-    monkeypatch.setattr(TransformerBackbone, "xla_backends", ())
+    xla_backends()
     plain = trained(english, german, tokenizer)
     assert not plain.jit_compile
     words = {name: np.array(tokenizer(side[:1])) for name, side in (("source", english), ("target", german))}
