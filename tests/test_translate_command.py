@@ -4,6 +4,7 @@ import bz2
 import gzip
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -266,6 +267,6 @@ def test_languages_that_a_preset_lacks_are_refused_without_loading_it(monkeypatc
         ("attention_bridge_m2m_tiny_multi30k", ["--from", "en", "--to", "es"]),
         ("glyph_tiny_tatoeba_zh_en", ["--to", "fr"]),
     ):
-        result = CliRunner().invoke(app, ["translate", preset, "A dog.", *options])
+        result = CliRunner().invoke(cli.app, ["translate", preset, "A dog.", *options])
         assert isinstance(result.exception, UserError)
         assert any(code in str(result.exception) for code in ("--from", "es", "fr"))
