@@ -25,6 +25,7 @@ ALLOWED = {
     # `translator.export(…)` calls the export, which knows the models.
     "models": {
         "positions",
+        "sizes",
         "transformer_weights",
         "models",
         "layers",
@@ -37,7 +38,7 @@ ALLOWED = {
         "files",
         "images",
     },
-    "presets": {"presets", "models", "decoding", "hub", "text", "errors", "files"},
+    "presets": {"presets", "models", "decoding", "hub", "text", "errors", "files", "sizes"},
     "evaluation": {"evaluation", "training", "data", "presets", "hub", "scenes", "text", "errors", "files"},
     "export": {"export", "engine", "models", "decoding", "hub", "text", "errors", "files"},
     "serve": {"serve", "engine", "models", "presets", "decoding", "hub", "text", "errors", "files", "images"}

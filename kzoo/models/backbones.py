@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from numbers import Integral
 
 import keras
 from keras_hub.models import Backbone
@@ -11,11 +10,10 @@ from keras_hub.tokenizers import Tokenizer
 from kzoo.errors import UserError, nearest
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
 from kzoo.layers.layer import all_layers
+from kzoo.sizes import check_dropout, check_sizes
 
 SOURCE_EMBEDDINGS = ("lookup", "glyph")  # a table of vectors; vectors computed from the characters' bitmaps
 KERAS_ARGUMENTS = ("dtype", "name", "trainable")  # of every backbone, saved by Keras
-# Upper limits: building a larger model would take forever or fill the memory.
-MOST_LAYERS, LARGEST_SIZE = 1000, 10**7
 
 
 # How `ModelParallel` splits the weights with matching paths: along the axis `MODEL`. All other weights are
@@ -71,8 +69,8 @@ class TranslationBackbone(Backbone):
                 check_sizes(name, value)
             elif parameter.annotation in (Sequence[int], Sequence[int] | None) and value is not None:
                 check_sizes(name, list(value))
-            elif name.endswith("dropout") and not 0 <= value < 1:
-                raise ValueError(f"{name} must be at least 0 and less than 1, not {value!r}")
+            elif name.endswith("dropout"):
+                check_dropout(name, value)
         self._settings = {n: list(value) if isinstance(value, tuple) else value for n, value in own.items()}
 
     def get_config(self):
@@ -171,19 +169,6 @@ def freeze(model: keras.Model, frozen: list[int]):
     # Outer layers come first: setting `trainable` also sets it for the inner layers.
     for number, layer in enumerate(all_layers(model) if frozen else ()):
         layer.trainable = number not in frozen
-
-
-def check_sizes(name: str, value: int | list[int]):
-    """Raise `ValueError` unless a size, or each size of a list, is a whole number from 1 to the maximum."""
-    if value == []:
-        raise ValueError(f"no {name}: give at least one")
-    label = f"each of {name}" if isinstance(value, list) else name
-    most = MOST_LAYERS if name.endswith("layers") else LARGEST_SIZE
-    for size in value if isinstance(value, list) else [value]:
-        if not isinstance(size, Integral) or size < 1:
-            raise ValueError(f"{label} must be a whole number of at least 1, not {size!r}")
-        if size > most:
-            raise ValueError(f"{label} must be at most {most:,}, not {size:,}")
 
 
 def vocabulary_size_of(tokenizer: Tokenizer | None, default: int | None) -> int | None:

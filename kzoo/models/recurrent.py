@@ -12,13 +12,13 @@ from kzoo.models.backbones import (
     BY_OUTPUTS,
     EMBEDDINGS,
     TranslationBackbone,
-    check_sizes,
     glyph_embedding,
     token_inputs,
     unit_normal,
 )
 from kzoo.models.losses import LabelSmoothedCrossEntropy, WholeBatchLoss
 from kzoo.models.optimizers import Adam
+from kzoo.sizes import check_sizes
 
 
 @keras.saving.register_keras_serializable("kzoo")

@@ -4,11 +4,12 @@ import ast
 import functools
 import importlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kzoo.errors import UserError, nearest
+from kzoo.sizes import check_dropout, check_sizes
 
 if TYPE_CHECKING:
     from kzoo.models import MultilingualTranslator, Translator
@@ -100,14 +101,31 @@ def phrase(builder: str) -> str:
     return re.sub(r" \([^)]*\)|`", "", line).rstrip(".")
 
 
-def check_arguments(builder: str, overrides: Iterable[str]):
-    """Raise `UserError` for an argument that neither a builder nor its backbone has."""
+def check_arguments(builder: str, overrides: Mapping[str, Any]):
+    """Raise `UserError` for an argument that a builder and its backbone lack, or an impossible size."""
     assembling, backbone = PARTS[BUILDERS[builder]]
     names = (builder, assembling, backbone)
     known = list(dict.fromkeys(name for part in names for name in _optional(_definitions()[part])))
     for name in overrides:
         if name not in known:
             raise UserError(f"preset {builder}: there is no argument {name!r}; {nearest(name, known)}")
+    kinds = {}
+    for part in reversed(names):
+        given = _definitions()[part].args
+        kinds |= {
+            arg.arg: ast.unparse(arg.annotation) for arg in given.args + given.kwonlyargs if arg.annotation
+        }
+    for name, value in overrides.items():
+        try:
+            kind, optional, _ = kinds.get(name, "").partition(" | None")
+            if optional and value is None:
+                continue
+            if kind == "int" or (kind == "Sequence[int]" and isinstance(value, list)):
+                check_sizes(name, value)
+            elif name.endswith("dropout"):
+                check_dropout(name, value)
+        except ValueError as error:
+            raise UserError(f"preset {builder}: {error}") from None
 
 
 def reads_glyphs(builder: str, overrides: dict) -> bool:

@@ -8,8 +8,17 @@ import keras
 import pytest
 
 from kzoo import models
+from kzoo.errors import UserError
 from kzoo.presets import builder
-from kzoo.presets.builders import BUILDERS, PARAMETERS, PARTS, check_arguments, reads_glyphs, reads_pictures
+from kzoo.presets.builders import (
+    BUILDERS,
+    PARAMETERS,
+    PARTS,
+    build,
+    check_arguments,
+    reads_glyphs,
+    reads_pictures,
+)
 
 
 @pytest.fixture
@@ -37,4 +46,24 @@ def test_a_builder_is_known_without_keras(name):
     assert reads_glyphs(name, {}) == hasattr(getattr(backbone, "source_embedding", None), "glyphs")
     assert type(backbone) is getattr(models, PARTS[BUILDERS[name]][1])
     given = inspect.signature(type(backbone)).parameters.values()
-    check_arguments(name, [one.name for one in given if one.default is not one.empty])
+    check_arguments(name, {one.name: one.default for one in given if one.default is not one.empty})
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("pope_tiny", {"num_layers": 0}),
+        ("pope_tiny", {"dropout": 2}),
+        ("sine_base", {"width": 2.5}),
+        ("attention_bridge_m2m_tiny", {"num_heads": 10**9}),
+        ("glyph_zh_en_tiny", {"decoder_units": []}),
+        ("image_text_tiny", {"max_length": 0}),
+    ],
+)
+def test_a_size_that_no_model_has_is_refused_without_keras_as_by_keras(name, model):
+    (argument,) = model
+    with pytest.raises(UserError, match=argument) as early:
+        check_arguments(name, model)
+    with pytest.raises(UserError, match=argument) as late:
+        build(name, **model)
+    assert str(early.value).split(": ")[-1] == str(late.value).split(": ")[-1]
