@@ -1,10 +1,9 @@
 """Keys: what a server with keys answers to requests with none, a wrong one, and a valid one."""
 
-import asyncio
 import hashlib
 
-import httpx
 import pytest
+from asking import answers
 from conftest import LIMITS
 from message_of import message_of
 from tiny_models import BEAM, pope
@@ -34,18 +33,7 @@ def ask(tmp_path):
     pope().search = SearchSettings(BEAM)
     app = create_app(Served(pope(), "tiny", max_batch=1, limits=LIMITS), keys=Keys.read(file))
 
-    def asked(*requests):
-        async def main():
-            transport = httpx.ASGITransport(app)
-            async with (
-                app.router.lifespan_context(app),
-                httpx.AsyncClient(transport=transport, base_url="http://test", timeout=300) as client,
-            ):
-                return [await client.request(method, path, **more) for method, path, more in requests]
-
-        return asyncio.run(main())
-
-    return asked
+    return lambda *requests: answers(app, requests)
 
 
 def bearer(key):

@@ -1,6 +1,5 @@
 """LibreTranslate's API over HTTP: its fields and statuses, and the strings of `translate`."""
 
-import asyncio
 import sys
 from html import escape
 from types import SimpleNamespace
@@ -8,6 +7,7 @@ from urllib.parse import urlencode
 
 import httpx
 import pytest
+from asking import answers
 from conftest import LIMITS
 from tiny_models import BEAM, bridge, pictures, pope
 
@@ -30,16 +30,7 @@ def ask(translator, *requests) -> list[httpx.Response]:
     """Return the answers to requests: the arguments of httpx's `request`, after method and path."""
     translator.search = SearchSettings(BEAM)
     app = create_app(Served(translator, "tiny", max_batch=2, limits=LIMITS))
-
-    async def main():
-        transport = httpx.ASGITransport(app)
-        async with (
-            app.router.lifespan_context(app),
-            httpx.AsyncClient(transport=transport, base_url="http://test", timeout=300) as client,
-        ):
-            return [await client.request(method, path, **more) for method, path, more in requests]
-
-    return asyncio.run(main())
+    return answers(app, requests)
 
 
 def translate(**body):
