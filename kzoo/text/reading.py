@@ -19,6 +19,8 @@ from kzoo.text.vocabulary import SHOWN, UNKNOWN
 CODE = re.compile(r"(\s*>>.*?<<)?")  # a target language, at the beginning of a text
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 BEFORE_FIRST = re.compile(r"(^|[.!?…]\s)[^\w]*$")  # the end of what precedes a sentence's first word
+SENTENCE_END = re.compile(r"[.!?…:;。！？।؟][\W_]*$")
+PHRASE = 6  # the most words of a heading or a button: its first word may seldom begin a sentence
 TITLE = 3  # the fewest words with a capital that make a title
 SHORT = 3  # letters of the words that a title may have in lower case, as in "of" and "the"
 CAPITAL_NOUNS = {"de", "lb", "nds"}  # languages in which a capital may be a noun's
@@ -60,7 +62,8 @@ def read(
 
     - A sentence in capitals or in title case is read in the case that the vocabulary spells in the fewest
       pieces, and its translation gets the sentence's case. A single word in capitals is read likewise if it
-      would be spelled letter by letter; its case is not given back.
+      would be spelled letter by letter, as is the first word of a phrase (`Dogs`); their case is not given
+      back.
     - Characters that the vocabulary lacks are read as `known_forms` writes them; others from their pixels, if
       the model reads pixels.
     - A sentence whose letters and symbols are mostly unknown even then is copied.
@@ -166,7 +169,9 @@ def _in_usual_case(
     elif _is_title([word[0] for word in words]):
         restore = functools.partial(title_case, code=target)
     else:
-        restore, words = None, [word for word in words if len(word[0]) > 1 and word[0].isupper()]
+        phrase = len(words) == 1 or len(words) <= PHRASE and not SENTENCE_END.search(text)
+        restore, first = None, words[:phrase]
+        words = [word for word in words if len(word[0]) > 1 and (word in first or word[0].isupper())]
     if not words:
         return text, None
     forms = [_forms(word, text, source) for word in words]

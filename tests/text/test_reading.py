@@ -44,6 +44,11 @@ def test_a_word_in_capitals_leaves_the_others_as_they_are(preset):
     )
 
 
+@pytest.mark.parametrize("phrase", ["Dogs", "Water", "Dogs.", "Parking lot", "Swimming pool"])
+def test_the_first_word_of_a_phrase_is_read_as_within_a_sentence(phrase, preset):
+    assert preset.translate([phrase]) == preset.translate([phrase.lower()])
+
+
 @pytest.mark.parametrize("copied", ["你好", "Привет, мир!", "♪ ♪", "你好!!!!! 12", "〇"])
 def test_what_is_mostly_unknown_is_copied(copied, preset):
     with pytest.warns(UnknownCharactersWarning, match="1 of 2 sentences .* copied"):
