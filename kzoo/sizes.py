@@ -1,5 +1,6 @@
-"""Which sizes and dropouts a model may have: checked when one is built, and in recipes, without Keras."""
+"""Sizes, dropouts and choices that models may have: checked when one is built; in recipes without Keras."""
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 
 # Upper limits: building a larger model would take forever or fill the memory.
@@ -23,3 +24,9 @@ def check_dropout(name: str, value: float):
     """Raise `ValueError` unless a dropout is a number from 0 to less than 1."""
     if not isinstance(value, Real) or not 0 <= value < 1:
         raise ValueError(f"{name} must be at least 0 and less than 1, not {value!r}")
+
+
+def check_choice(name: str, value: str, choices: Sequence[str]):
+    """Raise `ValueError` unless a value is one of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}")

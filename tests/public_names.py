@@ -50,6 +50,8 @@ def _signature(value) -> str:
     if not (inspect.isclass(value) or inspect.isfunction(value)):
         return ""
     parameters = inspect.signature(value).parameters.values()
+    if inspect.isclass(value) and issubclass(value, keras.layers.Layer):  # 3.11.2 reads Keras's __new__
+        parameters = [*inspect.signature(value.__init__).parameters.values()][1:]
     text = ", ".join(str(parameter.replace(annotation=inspect.Parameter.empty)) for parameter in parameters)
     return f"({re.sub(' at 0x[0-9a-f]+', '', text)})"
 

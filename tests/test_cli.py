@@ -89,6 +89,7 @@ REFUSED = [
     (f"serve {PRESET} --port 0 --allow-host übersetzer.example", "'übersetzer.example'"),
     (f"serve {PRESET} --port 0 --allow-origin https://site.example/", "'https://site.example/'"),
     (f"serve {PRESET} --port 0 --allow-origin *", "'*'"),
+    (f"serve {PRESET} --port 0 --allow-origin https://site.example:443", "https://site.example:443"),
 ]
 
 

@@ -115,6 +115,10 @@ def serve(
                 "--allow-origin takes a site's scheme, name and port, as a browser sends them: "
                 f"https://site.example or http://localhost:3000, not {origin!r}"
             )
+        if re.fullmatch("https:.*:443|http:.*:80", origin):
+            raise UserError(
+                f"--allow-origin {origin}: browsers leave the usual port out: {origin.rpartition(':')[0]}"
+            )
     located = locate(preset)
     name = name or located.name
     check_model_name(name)

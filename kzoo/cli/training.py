@@ -111,6 +111,7 @@ def train(
 def _given(words: list[str], source: str | None, target: str | None) -> tuple[dict, Path, str]:
     """Return the values that the command's words give, the run's default folder, and the recipe's name."""
     from kzoo.data.own_files import is_table
+    from kzoo.data.text_files import stream_lines
     from kzoo.training.recipe import read_values, text_values
 
     files = list(itertools.takewhile(lambda word: not re.match(r"[\w.]+\s*=", word), words))
@@ -119,6 +120,7 @@ def _given(words: list[str], source: str | None, target: str | None) -> tuple[di
         raise UserError(f"{words[0]!r} is a change: name a recipe, or your files, before it")
     if len(files) == 1 and not is_table(Path(files[0])):
         if Path(files[0]).suffix not in ("", ".toml") and Path(files[0]).is_file():
+            next(stream_lines(Path(files[0])), None)  # to recognize other formats
             raise UserError(
                 f"{files[0]} alone: give a file for each language, one table, or a recipe (.toml)"
             )

@@ -323,7 +323,7 @@ def _sentences(text: list[str] | None, file: Path | None) -> list[str]:
         from kzoo.data.memories import is_memory
         from kzoo.data.own_files import is_table
 
-        one_column = f"give one column, as cut -f1 {file} writes it"
+        one_column = f"give a file of one column (of tabs: cut -f1 {file})"
         if is_table(file) and not is_memory(file):
             raise UserError(f"{file} is a table, and --input reads text, one sentence per line: {one_column}")
         return list(plain_lines(read_lines(file).sentences, str(file), one_column))
@@ -340,7 +340,7 @@ def _input_lines(file: BinaryIO) -> Iterator[str]:
     from kzoo.data.text_files import decode_lines, plain_lines
 
     name = "standard input"
-    return plain_lines(decode_lines(file, name), name, "give one column, as cut -f1 writes it")
+    return plain_lines(decode_lines(file, name), name, "give one column, as cut -f1 writes it (of tabs)")
 
 
 def _lines(results: list, n_best: int, first: int) -> str:

@@ -17,7 +17,7 @@ from kzoo.data.downloaded_corpora import LARGEST
 from kzoo.data.memories import is_memory, memory_rows
 from kzoo.data.text_files import Text, check_aligned, not_aligned, plain_lines, stream_lines, unpacked_name
 from kzoo.errors import UserError
-from kzoo.text.languages import matching_code
+from kzoo.text.languages import english_name, matching_code
 
 Paths = str | Path | Sequence[str | Path]
 Columns = Sequence[int] | Sequence[str]  # numbers from 1, or names in a first line
@@ -169,9 +169,13 @@ def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:
 
 def _check_endings(split: str, files: tuple[Path, ...], languages: tuple[str, ...]):
     """Raise `UserError` for a file whose ending names another of the languages than its own."""
-    for file, language in zip(files, languages, strict=False):
-        ending = Path(unpacked_name(file)).suffix[1:]
+    endings = [Path(unpacked_name(file)).suffix[1:] for file in files]
+    by_language = any(map(matching_code, endings, ([language] for language in languages)))
+    for file, ending, language in zip(files, endings, languages, strict=False):
         named = matching_code(ending, languages) if ending else None
+        # Only of two letters: other usual endings are languages, too, such as .raw and .tok.
+        if not named and by_language and len(ending) == 2 and english_name(ending) != ending:
+            named = ending
         if named and not matching_code(ending, [language]):
             seen = " and ".join(map(str, files[: len(languages)]))
             raise UserError(
@@ -317,6 +321,8 @@ def split_rows(sides: Sequence[Sequence[str]], parts: Mapping[str, int | float])
     order = order[sizes[order] <= LARGEST]
     names = ["train", *parts]
     for number, (name, part) in enumerate(parts.items(), 1):
+        if not (0 < part < 1 or part >= 1 and part % 1 == 0):
+            raise UserError(f"{name} is {part}: give a number of rows or, below 1, their share")
         wanted = part if part >= 1 else round(part * count)
         if wanted < 1:
             raise UserError(f"{name}: a share of {part} of {count:,} rows is none: use a greater one")

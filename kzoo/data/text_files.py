@@ -47,11 +47,12 @@ NOT_LINES = {
     rb'(\s|#[^\n]*\n)*msgid "': "a catalogue of gettext",
 }
 ENDINGS = {
-    ".srt .vtt .sbv .ssa": "subtitles",
+    ".srt .vtt .sbv .ssa .ass": "subtitles",
     ".json .jsonl .ndjson": "JSON",
     ".htm .html .xhtml .xml .tmx .tbx .xliff .xlf .sdlxliff .mqxliff .sgm .sgml .resx": "HTML or XML",
     ".po .pot": "a catalogue of gettext",
-    ".doc .docx .odt .pdf .pptx .rtf .epub": "a document",
+    ".properties .strings .yml .yaml .arb": "a program's texts with their keys",
+    ".doc .docx .odt .pdf .pptx .rtf .epub .md .tex": "a document",
     ".xls .xlsx .ods": "a spreadsheet",
     ".parquet .arrow": "a table in binary form",
 }

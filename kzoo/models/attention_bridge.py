@@ -1,6 +1,7 @@
 """Language-specific encoders and decoders, joined by one shared attention bridge."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import keras
 import numpy as np
@@ -104,7 +105,7 @@ class AttentionBridgeBackbone(TranslationBackbone):
     def __init__(
         self,
         vocabulary_sizes: Sequence[int],
-        encoder: str = "lstm",
+        encoder: Literal["lstm", "gru", "cnn", "transformer"] = "lstm",
         embedding_dim: int = 512,
         width: int = 512,
         num_decoder_layers: int = 2,
@@ -125,8 +126,6 @@ class AttentionBridgeBackbone(TranslationBackbone):
         vocabulary_sizes = list(vocabulary_sizes)
         self._keep(AttentionBridgeBackbone, locals())
         sizes = vocabulary_sizes
-        if encoder not in ENCODERS:
-            raise ValueError(f"encoder must be one of {', '.join(ENCODERS)}, not {encoder!r}")
         if encoder in RECURRENT and width % 2:
             raise ValueError(f"a recurrent encoder reads in two directions: width must be even, not {width}")
         self.max_length, self.width = max_length, width

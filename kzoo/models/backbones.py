@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from typing import Literal, get_args, get_origin
 
 import keras
 from keras_hub.models import Backbone
@@ -10,9 +11,8 @@ from keras_hub.tokenizers import Tokenizer
 from kzoo.errors import UserError, nearest
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
 from kzoo.layers.layer import all_layers
-from kzoo.sizes import check_dropout, check_sizes
+from kzoo.sizes import check_choice, check_dropout, check_sizes
 
-SOURCE_EMBEDDINGS = ("lookup", "glyph")  # a table of vectors; vectors computed from the characters' bitmaps
 KERAS_ARGUMENTS = ("dtype", "name", "trainable")  # of every backbone, saved by Keras
 
 
@@ -57,9 +57,9 @@ class TranslationBackbone(Backbone):
             arguments: its `locals()`.
 
         Raises:
-            ValueError: an argument annotated `int` that is not a whole number of at least 1, or is too large
-                to build; an argument annotated `Sequence[int]` that is empty or contains one (either may be
-                optional); a dropout outside [0, 1).
+            ValueError: an argument annotated `Literal` that is none of the choices; one annotated `int` that
+                is not a whole number of at least 1, or is too large to build; one annotated `Sequence[int]`
+                that is empty or contains such a number (either may be optional); a dropout outside [0, 1).
         """
         parameters = inspect.signature(kind.__init__).parameters
         own = {name: arguments[name] for name in parameters if name not in ("self", *KERAS_ARGUMENTS)}
@@ -69,6 +69,8 @@ class TranslationBackbone(Backbone):
                 check_sizes(name, value)
             elif parameter.annotation in (Sequence[int], Sequence[int] | None) and value is not None:
                 check_sizes(name, list(value))
+            elif get_origin(parameter.annotation) is Literal:
+                check_choice(name, value, get_args(parameter.annotation))
             elif name.endswith("dropout"):
                 check_dropout(name, value)
         self._settings = {n: list(value) if isinstance(value, tuple) else value for n, value in own.items()}
@@ -127,14 +129,12 @@ def glyph_embedding(kind: str, size: int, width: int, glyph_options: dict, dtype
     """Return a glyph embedding of `size` characters and width `width`; `None` for `"lookup"`.
 
     Args:
-        kind: one of `SOURCE_EMBEDDINGS`.
+        kind: `"lookup"`: a table of vectors; `"glyph"`: vectors computed from the characters' bitmaps.
         glyph_options: arguments of `GlyphCharEncoder`.
 
     Raises:
-        ValueError: an unknown kind, or options that it does not take.
+        ValueError: options that the kind does not take.
     """
-    if kind not in SOURCE_EMBEDDINGS:
-        raise ValueError(f"source_embedding must be one of {', '.join(SOURCE_EMBEDDINGS)}, not {kind!r}")
     if kind == "lookup":
         if glyph_options:
             raise ValueError(f"source_embedding={kind!r} takes no glyph_options, not {glyph_options!r}")

@@ -1,6 +1,7 @@
 """The recurrent encoder–decoder with Luong's attention, from tokens or from characters' glyphs."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import keras
 from keras import ops
@@ -78,7 +79,7 @@ class RecurrentBackbone(TranslationBackbone):
         self,
         source_vocabulary_size: int,
         target_vocabulary_size: int,
-        source_embedding: str = "lookup",
+        source_embedding: Literal["lookup", "glyph"] = "lookup",
         glyph_options: dict | None = None,
         embedding_dim: int = 512,
         bidirectional=(512,),

@@ -1,6 +1,7 @@
 """The Transformer encoder and decoder, with a choice of position encodings."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import keras
 from keras import ops
@@ -108,8 +109,8 @@ class TransformerBackbone(TranslationBackbone):
         num_heads: int = 8,
         feedforward_dim: int = 2048,
         dropout: float = 0.1,
-        norm: str = "post",
-        source_embedding: str = "lookup",
+        norm: Literal["post", "pre"] = "post",
+        source_embedding: Literal["lookup", "glyph"] = "lookup",
         glyph_options: dict | None = None,
         image_shape: Sequence[int] | None = None,
         activation: str = "relu",

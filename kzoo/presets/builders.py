@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kzoo.errors import UserError, nearest
-from kzoo.sizes import check_dropout, check_sizes
+from kzoo.sizes import check_choice, check_dropout, check_sizes
 
 if TYPE_CHECKING:
     from kzoo.models import MultilingualTranslator, Translator
@@ -122,6 +122,8 @@ def check_arguments(builder: str, overrides: Mapping[str, Any]):
                 continue
             if kind == "int" or (kind == "Sequence[int]" and isinstance(value, list)):
                 check_sizes(name, value)
+            elif kind.startswith("Literal["):
+                check_choice(name, value, ast.literal_eval(kind.removeprefix("Literal")))
             elif name.endswith("dropout"):
                 check_dropout(name, value)
         except ValueError as error:

@@ -171,7 +171,7 @@ def _in_usual_case(
     else:
         phrase = len(words) == 1 or len(words) <= PHRASE and not SENTENCE_END.search(text)
         restore, first = None, words[:phrase]
-        words = [word for word in words if len(word[0]) > 1 and (word in first or word[0].isupper())]
+        words = [word for word in words if word[0][1:] and (word in first or not word[0][1:].islower())]
     if not words:
         return text, None
     forms = [_forms(word, text, source) for word in words]

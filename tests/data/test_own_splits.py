@@ -81,6 +81,11 @@ def test_rows_that_all_hang_together_cannot_be_split():
     assert "5 of 2 " in message_of(split_rows, [["a", "b"], ["x", "y"]], {"val": 5})
 
 
+@pytest.mark.parametrize("part", [-5, 0, 2.5, float("nan"), float("inf")])
+def test_a_part_that_is_no_number_of_rows_is_refused(part, random):
+    assert f"val is {part}" in message_of(split_rows, repeating(random), {"val": part})
+
+
 def test_empty_sentences_hold_nothing_together():
     assert len(split_rows([["", "", "a"], ["x", "y", "z"]], {"test": 1, "val": 1})["val"]) == 1
 

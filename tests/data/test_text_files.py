@@ -126,10 +126,12 @@ def test_endings_that_name_the_other_language_are_refused(tmp_path):
 
     english, german, gzipped = path("train.en"), path("train.de"), tmp_path / "train.deu.gz"
     gzipped.write_bytes(gzip.compress(b"Ein Hund.\n"))
-    for files in ((german, english), (gzipped, english), (german, path("a.txt")), (path("b.txt"), english)):
+    wrong = ((german, english), (gzipped, english), (german, path("a.txt")), (path("b.txt"), english))
+    for files in (*wrong, (english, path("train.fr")), (path("train.cs"), german)):
         message = message_of(open_files, train=files, languages=("en", "de"))
         assert str(files[0]) in message and str(files[1]) in message
-    for files in ((english, german), (english, gzipped), (path("a.xy"), path("b.xy"))):
+    right = ((english, german), (english, gzipped), (path("a.xy"), path("b.xy")), (english, path("c.tok")))
+    for files in right:
         assert open_files(train=files, languages=("en", "de")).pairs("train", "en", "de")
     assert open_files(train=(german, english)).languages == ("en", "de")  # whose are not known yet
     assert open_files(train=(path("x.zh"), path("y.zh-Hant")), languages=("zh-Hans", "zh-Hant"))

@@ -58,9 +58,12 @@ def test_a_builder_is_known_without_keras(name):
         ("attention_bridge_m2m_tiny", {"num_heads": 10**9}),
         ("glyph_zh_en_tiny", {"decoder_units": []}),
         ("image_text_tiny", {"max_length": 0}),
+        ("pope_tiny", {"norm": ["pre"]}),
+        ("glyph_zh_en_tiny", {"source_embedding": "bitmap"}),
+        ("attention_bridge_m2m_tiny", {"encoder": None}),
     ],
 )
-def test_a_size_that_no_model_has_is_refused_without_keras_as_by_keras(name, model):
+def test_a_value_that_no_model_has_is_refused_without_keras_as_by_keras(name, model):
     (argument,) = model
     with pytest.raises(UserError, match=argument) as early:
         check_arguments(name, model)
