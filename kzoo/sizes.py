@@ -30,3 +30,9 @@ def check_choice(name: str, value: str, choices: Sequence[str]):
     """Raise `ValueError` unless a value is one of the choices."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+
+
+def check_heads(width: int, num_heads: int):
+    """Raise `ValueError` unless the number of attention heads divides the model's width."""
+    if width % num_heads:
+        raise ValueError(f"num_heads={num_heads} does not divide width={width}")

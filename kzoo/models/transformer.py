@@ -30,6 +30,7 @@ from kzoo.models.backbones import (
 )
 from kzoo.models.losses import LabelSmoothedCrossEntropy
 from kzoo.models.optimizers import Adam, NoamSchedule
+from kzoo.sizes import check_heads
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -124,6 +125,7 @@ class TransformerBackbone(TranslationBackbone):
         self._keep(TransformerBackbone, locals())
         if source_embedding == "glyph" and target_vocabulary_size is None:
             raise ValueError(f"source_embedding={source_embedding!r} needs a target_vocabulary_size")
+        check_heads(width, num_heads)
         check_positions(position_encoding, position_options, width, num_heads)
         self.max_length, self.width = max_length, width
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kzoo.errors import UserError, nearest
-from kzoo.sizes import check_choice, check_dropout, check_sizes
+from kzoo.sizes import check_choice, check_dropout, check_heads, check_sizes
 
 if TYPE_CHECKING:
     from kzoo.models import MultilingualTranslator, Translator
@@ -34,6 +34,8 @@ FAMILIES = {
     "RecurrentBackbone": "glyph",
     "TransformerBackbone": "pope",
 }
+# A Transformer's width and number of attention heads, by the size in its builder's name.
+WIDTH_AND_HEADS = {"base": (512, 8), "big": (1024, 16), "small": (256, 4), "tiny": (128, 4)}
 # The number of weights with the default vocabularies.
 PARAMETERS = {
     "attention_bridge_bilingual": 49_642_026,
@@ -115,8 +117,8 @@ def check_arguments(builder: str, overrides: Mapping[str, Any]):
         kinds |= {
             arg.arg: ast.unparse(arg.annotation) for arg in given.args + given.kwonlyargs if arg.annotation
         }
-    for name, value in overrides.items():
-        try:
+    try:
+        for name, value in overrides.items():
             kind, optional, _ = kinds.get(name, "").partition(" | None")
             if optional and value is None:
                 continue
@@ -126,8 +128,11 @@ def check_arguments(builder: str, overrides: Mapping[str, Any]):
                 check_choice(name, value, ast.literal_eval(kind.removeprefix("Literal")))
             elif name.endswith("dropout"):
                 check_dropout(name, value)
-        except ValueError as error:
-            raise UserError(f"preset {builder}: {error}") from None
+        if backbone == "TransformerBackbone":
+            width, num_heads = WIDTH_AND_HEADS[builder.rpartition("_")[2]]
+            check_heads(overrides.get("width", width), overrides.get("num_heads", num_heads))
+    except ValueError as error:
+        raise UserError(f"preset {builder}: {error}") from None
 
 
 def reads_glyphs(builder: str, overrides: dict) -> bool:

@@ -14,6 +14,7 @@ from kzoo.presets.builders import (
     BUILDERS,
     PARAMETERS,
     PARTS,
+    WIDTH_AND_HEADS,
     build,
     check_arguments,
     reads_glyphs,
@@ -45,6 +46,9 @@ def test_a_builder_is_known_without_keras(name):
     assert reads_pictures(name, {}) == bool(getattr(translator, "image_shape", None))
     assert reads_glyphs(name, {}) == hasattr(getattr(backbone, "source_embedding", None), "glyphs")
     assert type(backbone) is getattr(models, PARTS[BUILDERS[name]][1])
+    if isinstance(backbone, models.TransformerBackbone):
+        config = backbone.get_config()
+        assert WIDTH_AND_HEADS[name.rpartition("_")[2]] == (config["width"], config["num_heads"])
     given = inspect.signature(type(backbone)).parameters.values()
     check_arguments(name, {one.name: one.default for one in given if one.default is not one.empty})
 
@@ -59,6 +63,8 @@ def test_a_builder_is_known_without_keras(name):
         ("glyph_zh_en_tiny", {"decoder_units": []}),
         ("image_text_tiny", {"max_length": 0}),
         ("pope_tiny", {"norm": ["pre"]}),
+        ("pope_tiny", {"num_heads": 7}),
+        ("text_only_base", {"width": 500}),
         ("glyph_zh_en_tiny", {"source_embedding": "bitmap"}),
         ("attention_bridge_m2m_tiny", {"encoder": None}),
     ],
