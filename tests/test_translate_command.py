@@ -111,10 +111,10 @@ def test_a_stop_before_the_first_block_keeps_nothing(upper):
     assert os.listdir() == ["in.txt"]
 
 
-def test_a_line_that_is_too_long_is_found_before_any_is_translated(upper, monkeypatch):
-    monkeypatch.setattr(translation, "MOST", 4)  # the line is in the third part
-    Path("in.txt").write_text("".join(f"{line}\n" for line in [*LINES, "one two three four five"]))
-    assert "sentence 11 has 5 subwords" in str(kzoo("-o", "out.txt").exception)
+def test_a_line_that_is_too_long_is_found_before_any_is_translated(upper):
+    lines = LINES * (translation.MOST // 4)  # the line is in the third part
+    Path("in.txt").write_text("".join(f"{line}\n" for line in [*lines, "one two three four five"]))
+    assert f"sentence {len(lines) + 1} has 5 subwords" in str(kzoo("-o", "out.txt").exception)
     assert (upper.seen, os.listdir()) == ([], ["in.txt"])
     assert kzoo("-o", "out.txt", "--truncate").exit_code == 0
 

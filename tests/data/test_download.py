@@ -104,21 +104,17 @@ def test_no_such_address_no_network_and_no_folder(server, tmp_path, fetch, packe
     assert message.startswith(f"{path}: cannot be written")
 
 
-def test_a_full_disk(server, tmp_path, monkeypatch):
-    server.files["/val.de.gz"] = gzip.compress(TEXT)
-
-    monkeypatch.setattr("shutil.copyfileobj", full_disk)
+@pytest.mark.parametrize(
+    ("get", "last", "data"),
+    [
+        (download, "copyfileobj", gzip.compress(TEXT)),
+        (download_as_it_is, "move", TEXT),  # with which pooch ends
+    ],
+)
+def test_a_full_disk_is_no_fault_of_the_network(get, last, data, server, tmp_path, monkeypatch):
+    server.files["/val.de.gz"] = data
+    monkeypatch.setattr(f"shutil.{last}", full_disk)
     path = tmp_path / "val.de"
-    message = message_of(download, f"{server.address}/val.de.gz", SHA256, path)
+    message = message_of(get, f"{server.address}/val.de.gz", SHA256, path)
     assert str(path) in message and "No space left" in message
     assert os.listdir(tmp_path) == []
-
-
-def test_a_full_disk_is_no_fault_of_the_network(server, monkeypatch, tmp_path):
-    server.files["/all.zip"] = data = bytes(100_000)
-    sha256 = hashlib.sha256(data).hexdigest()
-
-    path = tmp_path / "all.zip"
-    monkeypatch.setattr("shutil.move", full_disk)  # with which pooch ends
-    message = message_of(download_as_it_is, f"{server.address}/all.zip", sha256, path)
-    assert str(path) in message and "No space left" in message

@@ -15,7 +15,7 @@ from message_of import message_of
 from unpadded import unpadded
 
 from kzoo.data import Batches, ShardedBatches, Shards
-from kzoo.data.shards import FORMAT, Encoding, Index, write_shards
+from kzoo.data.shards import BLOCK, FORMAT, Encoding, Index, write_shards
 from kzoo.errors import UserError
 from kzoo.files import atomic_folder, sha256
 from kzoo.text.texts import character_tokens
@@ -76,16 +76,17 @@ def test_the_same_pairs_and_shapes_as_in_memory(shards, text):
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_what_ends_a_line_is_not_written_and_what_the_vocabulary_lacks_is_counted(
-    processes, tmp_path, monkeypatch
-):
-    monkeypatch.setattr("kzoo.data.shards.BLOCK", 2)
-    text = [("ab\r\n", "a€"), ("c\u2028", "é€b"), ("a", "b\n")]
+def test_what_ends_a_line_is_not_written_and_what_the_vocabulary_lacks_is_counted(processes, tmp_path):
+    rows = BLOCK
+    text = [("ab\r\n", "a€"), ("c\u2028", "é€b"), ("a", "b\n")] * rows
     shards = write(tmp_path / "shards", text, 1, processes)
-    assert shards.unknown == {"en": UnknownCharacters(3), "de": UnknownCharacters(3, 2, "€é")}
-    sources, targets = shards.open(0).pairs(np.arange(3))
-    assert sorted(sources) == sorted(words(["ab", "c", "a"]))
-    assert sorted(map(len, targets)) == [1, 2, 3]
+    assert shards.unknown == {
+        "en": UnknownCharacters(3 * rows),
+        "de": UnknownCharacters(3 * rows, 2 * rows, "€é"),
+    }
+    sources, targets = shards.open(0).pairs(np.arange(3 * rows))
+    assert sorted(sources) == sorted(words(["ab", "c", "a"] * rows))
+    assert sorted(map(len, targets)) == sorted([1, 2, 3] * rows)
 
 
 def test_words_of_four_bytes(text, tmp_path):
@@ -199,11 +200,11 @@ def test_processes_load_no_backend():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_many_blocks_hold_every_pair_once(text, tmp_path, monkeypatch):
-    monkeypatch.setattr("kzoo.data.shards.BLOCK", 7)
+def test_many_blocks_hold_every_pair_once(text, tmp_path):
+    text = text * (BLOCK // 100)
     batches = ShardedBatches(write(tmp_path / "blocks", text, shards=3), 128)
     assert sorted(row[0][:-1] for row in rows(batches)) == sorted(map(tuple, words(t[0] for t in text)))
-    assert [len(batches.shards.lengths(number)) for number in range(3)] == [77, 77, 76]
+    assert [len(batches.shards.lengths(number)) for number in range(3)] == [7667, 7667, 7666]
 
 
 def test_too_long_a_sentence_is_named(shards):

@@ -225,8 +225,8 @@ def check_translations(answer, best, translator_n_best):
 
 def test_a_transformer_translates_text(ask, tmp_path, monkeypatch):
     """Of any bytes, and of sentences of several padded lengths in one batch."""
-    monkeypatch.setattr(graph_search, "ROWS", (1, 4))
-    monkeypatch.setattr(graph_search, "LENGTHS", (8, 16))
+    for name, sizes in {"ROWS": (1, 4), "LENGTHS": (8, 16)}.items():
+        monkeypatch.setattr(graph_search, name, sizes)
     keras.utils.set_random_seed(1)
     translator = pope_tiny(subwords(), **{**TRANSFORMER, "max_length": 24})
     # The beam is given.

@@ -173,10 +173,10 @@ def test_no_device_is_one_line(monkeypatch):
 
     for variable in ("TF_CONFIG", "KERAS_DISTRIBUTION_JOB_ADDRESSES"):
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr(keras.distribution, "list_devices", none)
+    for name in ("list_devices", "DataParallel"):
+        monkeypatch.setattr(keras.distribution, name, lambda *_, **__: none())
     assert "'cuda'" in message_of(open_strategy)
     if keras.backend.backend() == "jax":
-        monkeypatch.setattr(keras.distribution, "DataParallel", lambda **_: none())
         message = message_of(open_strategy, "data_parallel")
         assert "'cuda'" in message and "workers" not in message
 
