@@ -100,7 +100,7 @@ def routes() -> list[str]:
     return sorted(
         f"route {' '.join(sorted(route.methods))} {route.path}"
         for make in (page_routes, model_routes, operation_routes)
-        for route in make(Served(small, "small"))
+        for route in make([Served(small, "small")])
     )
 
 

@@ -89,6 +89,8 @@ REFUSED = [
     (f"serve {PRESET} --port 0 --allow-host übersetzer.example", "'übersetzer.example'"),
     (f"serve {PRESET} --port 0 --allow-origin https://site.example/", "'https://site.example/'"),
     (f"serve {PRESET} --port 0 --allow-origin *", "'*'"),
+    (f"serve {PRESET} {PRESET} --port 0", f"two models are named '{PRESET}'"),
+    (f"serve {PRESET} {PRESET} --port 0 --name a", "2 presets have 1 names"),
     (f"serve {PRESET} --port 0 --allow-origin https://site.example:443", "https://site.example:443"),
 ]
 

@@ -56,8 +56,9 @@ def used(commands_load, tmp_path, monkeypatch):
     commands_load(lambda _: Copier(used))
     for export in ("export_saved_model", "export_ctranslate2"):
         monkeypatch.setattr(f"kzoo.export.{export}", lambda model, *_, **__: used.add(model.search))
-    monkeypatch.setattr("kzoo.serve.Served", lambda model, *_, **__: SimpleNamespace(search=model.search))
-    monkeypatch.setattr("kzoo.serve.serve", lambda served, *_: used.add(served.search))
+    stub = lambda model, name, *_, **__: SimpleNamespace(search=model.search, name=name, engine=model.engine)  # noqa: E731
+    monkeypatch.setattr("kzoo.serve.Served", stub)
+    monkeypatch.setattr("kzoo.serve.serve", lambda served, *_: used.update(model.search for model in served))
     monkeypatch.setattr("kzoo.serve.startup.end_on_sigterm", lambda: None)
     return used
 

@@ -12,6 +12,12 @@ from kzoo.engine import Device, Engine
 Preset = Annotated[
     str, typer.Argument(help="A trained preset: a name on the shelf, a folder, hf://… or kaggle://….")
 ]
+Presets = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PRESET...", help="Trained presets: names on the shelf, folders, hf://… or kaggle://…."
+    ),
+]
 # Settings of the search, by default the preset's.
 Beam = Annotated[
     int | None,

@@ -61,13 +61,14 @@ def export(
 
 @app.command()
 def serve(
-    preset: options.Preset,
+    presets: options.Presets,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free one.")] = 8501,
     name: Annotated[
-        str | None, typer.Option(help="The model's name for clients; by default the preset's name.")
+        list[str] | None,
+        typer.Option(help="The model's name for clients, by default the preset's; once for each preset."),
     ] = None,
-    version: Annotated[int, typer.Option(min=1, help="The model's version for clients.")] = 1,
+    version: Annotated[int, typer.Option(min=1, help="The models' version for clients.")] = 1,
     beam_size: options.Beam = None,
     length_penalty: options.Penalty = None,
     gnmt: options.GNMTPenalty = None,
@@ -98,7 +99,7 @@ def serve(
     compute_type: options.ComputeType = "float32",
     device: options.DeviceOption = "auto",
 ):
-    """Serve a preset with TensorFlow Serving's REST interface and a page to try it."""
+    """Serve presets with TensorFlow Serving's REST interface, LibreTranslate's, and a page to try them."""
     from kzoo.presets.shelf import locate
     from kzoo.serve.startup import check_model_name, end_on_sigterm, reserved
 
@@ -119,26 +120,39 @@ def serve(
             raise UserError(
                 f"--allow-origin {origin}: browsers leave the usual port out: {origin.rpartition(':')[0]}"
             )
-    located = locate(preset)
-    name = name or located.name
-    check_model_name(name)
-    search = chosen_search(located, beam_size, length_penalty, gnmt, max_length)
+    located = [locate(preset) for preset in presets]
+    names = name or [preset.name for preset in located]
+    if len(names) != len(located):
+        raise UserError(f"{len(located)} presets have {len(names)} names: give --name once for each")
+    if repeated := next((one for number, one in enumerate(names) if one in names[:number]), None):
+        raise UserError(f"two models are named {repeated!r}: give --name once for each preset")
+    for one in names:
+        check_model_name(one)
+    searches = [chosen_search(preset, beam_size, length_penalty, gnmt, max_length) for preset in located]
     with reserved(host, port) as listening:
         from kzoo.serve import Keys
 
         accepted = keys and Keys.read(keys)
-        print(f"loading {name} …", file=sys.stderr, flush=True)
-        translator = open_translator(located, search, engine, compute_type, device)
+        translators = []
+        for one, preset, search in zip(names, located, searches, strict=True):
+            print(f"loading {one} …", file=sys.stderr, flush=True)
+            translators.append(open_translator(preset, search, engine, compute_type, device))
         from kzoo.serve import Served
         from kzoo.serve import serve as serve_forever
+        from kzoo.serve.metrics import Metrics
         from kzoo.serve.server import LOG_FORMAT
 
         # To a copy of standard error, whose original `start_backend` takes away while Keras is loaded.
         logging.basicConfig(format=LOG_FORMAT, stream=os.fdopen(os.dup(2), "w", buffering=1))
+        metrics = Metrics(", ".join(dict.fromkeys(translator.engine for translator in translators)))
         options = {"max_batch": max_batch, "max_wait": max_wait, "start_keras": start_backend}
-        served = Served(translator, name, version, preset=located, **options)
+        served = [
+            Served(translator, one, version, preset=preset, metrics=metrics, **options)
+            for translator, one, preset in zip(translators, names, located, strict=True)
+        ]
         shown = f"[{host}]" if ":" in host else host
-        address, how = f"http://{shown}:{listening.getsockname()[1]}/", f"{translator.engine}, {search}"
+        address = f"http://{shown}:{listening.getsockname()[1]}/"
         listening.listen()  # so that clients that read the line can connect
-        print(f"{name}: {address}, {how}, Ctrl-C stops it", flush=True)
+        for model, search in zip(served, searches, strict=True):
+            print(f"{model.name}: {address}, {model.engine}, {search}, Ctrl-C stops it", flush=True)
         serve_forever(served, listening, allow_host or (), allow_origin or (), accepted)

@@ -1,8 +1,9 @@
 """The server's application: routes, checks of where requests come from, and responses to errors."""
 
+import asyncio
 import ipaddress
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
@@ -33,15 +34,16 @@ BY_ADDRESS = ("/healthz", "/readyz", "/metrics", "/health")
 
 
 def create_app(
-    served: Served,
+    served: Served | Sequence[Served],
     hosts: Collection[str] | None = None,
     origins: Collection[str] = (),
     keys: Keys | None = None,
 ) -> Starlette:
-    """Return the application that serves a preset.
+    """Return the application that serves a preset, or several.
 
     Args:
-        served: the preset; it starts and stops with the application.
+        served: the preset, or presets of different names that share their limits and metrics. They start and
+            stop with the application.
         hosts: allowed host names, besides the machine's own; `None` allows any.
         origins: sites, such as `https://site.example`, whose pages may send requests and read the answers.
         keys: clients must send one of them, and there is no page. `None`: no keys.
@@ -52,28 +54,32 @@ def create_app(
     >>> uvicorn.run(create_app(served), port=8501)
     """
 
+    models = [served] if isinstance(served, Served) else list(served)
+    first = models[0]
+
     @asynccontextmanager
     async def lifespan(_):
-        await served.start()
+        for model in models:
+            await model.start()
         yield
-        await served.stop()
+        await asyncio.gather(*(model.stop() for model in models))
 
     shared = {"allow_origins": origins, "allow_methods": ["GET", "POST"], "expose_headers": ["Retry-After"]}
     shared["allow_headers"] = ["Authorization"]
     app = Starlette(
         routes=[
-            *model_routes(served),
-            *libretranslate_routes(served, keys),
-            *(page_routes(served) if keys is None else ()),
-            *operation_routes(served),
-            openapi_route(served),
+            *model_routes(models),
+            *libretranslate_routes(models, keys),
+            *(page_routes(models) if keys is None else ()),
+            *operation_routes(models),
+            openapi_route(models),
         ],
         middleware=[
-            Middleware(Counted, served.metrics),
+            Middleware(Counted, first.metrics),
             Middleware(RefuseOtherPages, hosts, origins),
             *([Middleware(CORSMiddleware, **shared)] if origins else ()),
             *([Middleware(RequireKey, keys)] if keys else ()),
-            Middleware(BoundedBody, served.limits, most_elements(served), served.in_thread),
+            Middleware(BoundedBody, first.limits, max(map(most_elements, models)), first.in_thread),
         ],
         exception_handlers=dict.fromkeys((UserError, Busy, HTTPException, Exception), _refusal),
         lifespan=lifespan,
@@ -89,19 +95,19 @@ def most_elements(served: Served) -> int:
     return ELEMENTS + (served.limits.sentences * math.prod(shape) if image_kind(shape) == "features" else 0)
 
 
-def operation_routes(served: Served) -> list[Route]:
+def operation_routes(models: Sequence[Served]) -> list[Route]:
     """Return the routes for the server's operators: health, readiness and metrics."""
 
     async def alive(_) -> Response:
-        broken = served.readiness == BROKEN
+        broken = any(model.readiness == BROKEN for model in models)
         return JSONResponse({"error": BROKEN}, 503) if broken else JSONResponse({"status": "alive"})
 
     async def ready(_) -> Response:
-        why = served.readiness
+        why = next((model.readiness for model in models if model.readiness), "")
         return JSONResponse({"error": why}, 503) if why else JSONResponse({"status": "ready"})
 
     async def metrics(_) -> Response:
-        return Response(served.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(models[0].metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     return [Route("/healthz", alive), Route("/readyz", ready), Route("/metrics", metrics)]
 

@@ -82,7 +82,7 @@ class Batcher:
     def __init__(self, function: Callable, batches, max_wait: float, most_waiting: int, metrics: Metrics):
         self._function, self._batches, self._max_wait = function, batches, max_wait
         self._most_waiting, self._metrics, self.threads = most_waiting, metrics, batches.threads
-        metrics.queue.set_function(lambda: self.waiting)
+        metrics.waiting.append(lambda: self.waiting)
         self._queue: list[Waiting] = []
         self._preparing = 0  # rows being checked, and rows of other calls
         self._running = 0  # rows in batches

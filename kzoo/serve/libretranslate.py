@@ -7,9 +7,9 @@ import importlib.util
 import itertools
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -23,7 +23,7 @@ from kzoo.errors import UserError
 from kzoo.serve.keys import Keys, sent_key
 from kzoo.serve.markup import Markup
 from kzoo.serve.served import Served
-from kzoo.text.languages import common_code, english_name, main_code, matching_code
+from kzoo.text.languages import Direction, common_code, english_name, main_code, matching_code
 
 AUTO = "auto"
 MOST_FIELDS = 20  # of a form
@@ -83,38 +83,54 @@ class Health(Struct):
     status: Literal["ok"] = "ok"
 
 
+class Way(NamedTuple):
+    """A model, and its codes of a direction."""
+
+    served: Served
+    direction: Direction
+
+
 class Directions:
-    """The directions that a preset translates, with the codes that clients use: of two letters if possible.
+    """The directions that presets translate, with the codes that clients use: of two letters if possible.
 
     Each language can be "translated" to itself, as with LibreTranslate: the text stays as it is.
 
     Args:
-        served: the preset.
+        models: the presets. Of those with a direction, the first one translates it.
     """
 
-    def __init__(self, served: Served):
-        self._translator, pairs = served.translator, set()
-        if served.translator.image_shape is None:
-            pairs = {
-                (common_code(source), common_code(target)) for source, target in _pairs(self._translator)
-            }
-        codes = sorted({code for pair in pairs for code in pair})
+    def __init__(self, models: Sequence[Served]):
+        readers = [served for served in models if served.translator.image_shape is None]
+        pairs = {served: _pairs(served.translator) for served in readers}
+        # Those that do not name their languages take any.
+        self._models = sorted(readers, key=lambda served: not pairs[served])
+        named = {(common_code(one), common_code(other)) for found in pairs.values() for one, other in found}
+        codes = sorted({code for pair in named for code in pair})
         self.targets = {
-            code: sorted({code, *(end for start, end in pairs if start == code)}) for code in codes
+            code: sorted({code, *(end for start, end in named if start == code)}) for code in codes
         }
 
-    def resolved(self, source: str, target: str) -> tuple[str, str] | None:
-        """Return the model's codes of a direction; `None` if both languages are the same.
+    def resolved(self, source: str, target: str) -> Way | None:
+        """Return the model of a direction, with its codes; `None` if both languages are the same.
 
         Raises:
-            UserError: the model lacks a language, or reads images.
+            UserError: no model translates the direction, or all read images.
         """
-        if self._translator.image_shape is not None:
+        if not self._models:
             raise UserError("the model reads an image with each text: POST to /v1/models/… instead")
         known = list(self.targets)
         if known and (found := matching_code(source, known)) and found == matching_code(target, known):
             return None
-        return self._translator.direction(source, target)
+        errors = []
+        for served in self._models:
+            try:
+                return Way(served, served.translator.direction(source, target))
+            except UserError as error:
+                errors.append(error)
+        if len(errors) == 1:
+            raise errors[0]
+        ways = "; ".join(f"{code} to {', '.join(ends)}" for code, ends in self.targets.items())
+        raise UserError(f"no model translates {source:.40} to {target:.40}; known: {ways}")
 
     def languages(self) -> list[Language]:
         """Return the languages, by name."""
@@ -170,9 +186,9 @@ def _pairs(translator) -> list[tuple[str, str]]:
     return [(one, end) for one in (source or "").split("+") for end in targets if one and end]
 
 
-def libretranslate_routes(served: Served, keys: Keys | None = None) -> list[Route]:
+def libretranslate_routes(models: Sequence[Served], keys: Keys | None = None) -> list[Route]:
     """Return the routes of LibreTranslate's API; with `keys`, texts are translated only with one of them."""
-    directions = Directions(served)
+    directions, served = Directions(models), models[0]
 
     async def identified(texts: list[str]) -> list[list[Detected]]:
         def identify():
@@ -193,11 +209,11 @@ def libretranslate_routes(served: Served, keys: Keys | None = None) -> list[Rout
             plain = [" ".join(markup.texts) for markup in markups] if markups else texts
             detected = [candidates[0] for candidates in await identified(plain)]
         sources = [one.language for one in detected] if detected else [asked.source] * len(texts)
-        pairs = [directions.resolved(source, asked.target) for source in sources]
+        ways = [directions.resolved(source, asked.target) for source in sources]
         if markups:
-            found = await translated_markup(served, texts, markups, pairs)
+            found = await translated_markup(served, texts, markups, ways)
         else:
-            found = await translated(served, texts, pairs, asked.alternatives)
+            found = await translated(texts, ways, asked.alternatives)
         best, others = [texts[0] for texts in found], [texts[1:] for texts in found]
         several = Translations(best, detected, others if asked.alternatives else None)
         return answered(only(several) if isinstance(asked.q, str) else several)
@@ -229,23 +245,22 @@ def only(several: Translations) -> Translation:
     return Translation(*(value and value[0] for value in values))
 
 
-async def translated(
-    served: Served, texts: list[str], directions: list[tuple[str, str] | None], alternatives: int
-) -> list[list[str]]:
-    """Return each text's best translation and up to `alternatives` others; of a text without direction, it.
+async def translated(texts: list[str], ways: list[Way | None], alternatives: int) -> list[list[str]]:
+    """Return each text's best translation and up to `alternatives` others; of a text without way, it.
 
     Raises:
         UserError: an invalid request.
         Busy: too many rows are waiting.
     """
-    most = served.settings.beam_size - 1
-    if alternatives > most:
-        raise UserError(
-            f"alternatives must be at most {most}, as many as the search finds, not {alternatives}"
-        )
     found = [[text] for text in texts]
-    if mine := [number for number, pair in enumerate(directions) if pair]:
-        sources, targets = (list(side) for side in zip(*(directions[i] for i in mine), strict=True))
+    for served in dict.fromkeys(way.served for way in ways if way):
+        most = served.settings.beam_size - 1
+        if alternatives > most:
+            raise UserError(
+                f"alternatives must be at most {most}, as many as the search finds, not {alternatives}"
+            )
+        mine = [number for number, way in enumerate(ways) if way and way.served is served]
+        sources, targets = (list(side) for side in zip(*(ways[i].direction for i in mine), strict=True))
         prepared = await served.prepared([texts[i] for i in mine], sources, targets, split_sentences=True)
         joined = prepared.split.join(await served.search(prepared, alternatives + 1))
         for number, hypotheses in zip(mine, joined, strict=True):
@@ -255,18 +270,20 @@ async def translated(
 
 
 async def translated_markup(
-    served: Served, texts: list[str], markups: list[Markup], directions: list[tuple[str, str] | None]
+    served: Served, texts: list[str], markups: list[Markup], ways: list[Way | None]
 ) -> list[list[str]]:
     """Return the translation of each piece of HTML, without alternatives; the errors are `translated`'s."""
-    parts = [markup.texts if pair else [] for markup, pair in zip(markups, directions, strict=True)]
+    parts = [markup.texts if way else [] for markup, way in zip(markups, ways, strict=True)]
     served.limits.check_count(sum(map(len, parts)))
-    pairs = [pair for some, pair in zip(parts, directions, strict=True) for _ in some]
-    found = iter(await translated(served, list(itertools.chain(*parts)), pairs, 0))
+    ways_of_parts = [way for some, way in zip(parts, ways, strict=True) for _ in some]
+    found = iter(await translated(list(itertools.chain(*parts)), ways_of_parts, 0))
     tables = [{text: next(found)[0] for text in some} for some in parts]
 
     def build() -> list[list[str]]:
-        each = zip(texts, markups, tables, directions, strict=True)
-        return [[markup.translated(table, pair[1]) if pair else text] for text, markup, table, pair in each]
+        each = zip(texts, markups, tables, ways, strict=True)
+        return [
+            [markup.translated(table, way.direction[1]) if way else text] for text, markup, table, way in each
+        ]
 
     return await served.in_thread(build, size=sys.maxsize)
 

@@ -1,6 +1,7 @@
 """A server's Prometheus metrics: requests, sentences, latencies, batches and the queue."""
 
 import time
+from collections.abc import Callable
 
 from prometheus_client import (
     CollectorRegistry,
@@ -23,7 +24,7 @@ PURPOSES = (
 
 
 class Metrics:
-    """One server's metrics, in their own registry."""
+    """One server's metrics, in their own registry; of all its models together."""
 
     def __init__(self, engine: str = "keras"):
         registry = self._registry = CollectorRegistry()
@@ -45,9 +46,10 @@ class Metrics:
         self.batches = Histogram(
             "kzoo_batch_sentences", "Sentences of a batch.", buckets=SENTENCES, registry=registry
         )
-        self.queue = Gauge(
+        self.waiting: list[Callable[[], int]] = []  # the length of each model's queue
+        Gauge(
             "kzoo_queue_sentences", "Sentences that wait, are checked, or are embedded.", registry=registry
-        )
+        ).set_function(lambda: sum(waiting() for waiting in self.waiting))
 
     def text(self) -> bytes:
         """Return all metrics in Prometheus's text format."""

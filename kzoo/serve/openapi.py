@@ -5,6 +5,7 @@ https://spec.openapis.org/oas/v3.1.1.html
 
 import base64
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -29,6 +30,7 @@ from kzoo.serve.rest import (
     MARKED,
     Signature,
     Status,
+    address,
     columns_type,
     metadata,
     rows_type,
@@ -78,27 +80,27 @@ class Forms:
     answers: tuple[type, type]
 
 
-def openapi_route(served: Served) -> Route:
+def openapi_route(models: Sequence[Served]) -> Route:
     """Return the route of the description."""
-    content = msgspec.json.encode(description(served))
+    content = msgspec.json.encode(description(models))
     return Route(PATH, Response(content, media_type="application/json"), methods=["GET"])
 
 
-def forms(name: str, signature: Signature) -> Forms:
-    """Return the types of the requests to a signature, and of its answers."""
+def forms(name: str, signature: Signature, model: str = "") -> Forms:
+    """Return the types of the requests to a signature, and of its answers; `model` begins their names."""
     default = name == "serving_default"
     named = ("signature_name", Literal["", name], "") if default else ("signature_name", Literal[name])
     split = [] if name == "embed" else [("split_sentences", Annotated[bool, Meta(description=SPLIT)], False)]
     requests = tuple(
         msgspec.defstruct(
-            f"{name}_request_by_{form}",
+            f"{model}{name}_request_by_{form}",
             [(key, type_of), named, *split],
             forbid_unknown_fields=True,
             kw_only=True,
         )
         for form, key, type_of in (
-            ("row", "instances", rows_type(name, signature)),
-            ("column", "inputs", columns_type(name, signature)),
+            ("row", "instances", rows_type(f"{model}{name}", signature)),
+            ("column", "inputs", columns_type(f"{model}{name}", signature)),
         )
     )
     types = {key: value_type(key, tensor) for key, tensor in signature.outputs.items()}
@@ -109,9 +111,9 @@ def forms(name: str, signature: Signature) -> Forms:
         (row,) = types.values()
         columns = list[row]
     else:
-        row = msgspec.defstruct(f"{name}_answer", list(types.items()), forbid_unknown_fields=True)
+        row = msgspec.defstruct(f"{model}{name}_answer", list(types.items()), forbid_unknown_fields=True)
         columns = [(key, list[kind]) for key, kind in types.items()]
-        columns = msgspec.defstruct(f"{name}_answer_columns", columns, forbid_unknown_fields=True)
+        columns = msgspec.defstruct(f"{model}{name}_answer_columns", columns, forbid_unknown_fields=True)
     answers = (("row", "predictions", list[row]), ("column", "outputs", columns))
     unknown = (
         "unknown_characters",
@@ -121,20 +123,26 @@ def forms(name: str, signature: Signature) -> Forms:
     return Forms(
         requests,
         tuple(
-            msgspec.defstruct(f"{name}_answer_by_{form}", [(key, kind), unknown], forbid_unknown_fields=True)
+            msgspec.defstruct(
+                f"{model}{name}_answer_by_{form}", [(key, kind), unknown], forbid_unknown_fields=True
+            )
             for form, key, kind in answers
         ),
     )
 
 
-def description(served: Served) -> dict:
-    """Return the OpenAPI description of a served preset."""
-    found = {name: forms(name, signature) for name, signature in signatures(served).items()}
-    requests, answers = (
-        [kind for one in found.values() for kind in getattr(one, side)] for side in ("requests", "answers")
-    )
+def description(models: Sequence[Served]) -> dict:
+    """Return the OpenAPI description of served presets."""
+    found = [
+        [
+            forms(name, signature, f"{served.name}_" if len(models) > 1 else "")
+            for name, signature in signatures(served).items()
+        ]
+        for served in models
+    ]
     libre = [Question, Translation, Translations, DetectQuestion, list[Detected], list[Language], Health]
-    types = [*requests, *answers, *libre, Status, Alive, Error]
+    of_models = [kind for some in found for one in some for kind in (*one.requests, *one.answers)]
+    types = [*of_models, *libre, Status, Alive, Error]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     schema_of = dict(zip(types, schemas, strict=True))
 
@@ -148,29 +156,34 @@ def description(served: Served) -> dict:
     def call(summary: str, responses: dict, **more) -> dict:
         return {"summary": summary, **more, "responses": responses}
 
-    body = {"schema": {"anyOf": [schema_of[kind] for kind in requests]}, "examples": examples(served)}
-    predictions = answered({"anyOf": [schema_of[kind] for kind in answers]}, "By row or by column, as asked.")
     state = answered(schema_of[Status], "The version and its state.")
-    about = answered(
-        {"type": "object"}, "As in TensorFlow Serving, with the engine.", example=metadata(served)
-    )
-    model = f"/v1/models/{served.name}"
     paths = {}
-    for version, end in (("", ""), (f"/versions/{served.version}", "OfVersion")):
-        paths |= {
-            f"{model}{version}:predict": {
-                "post": call(
-                    "Translate, or embed",
-                    predictions | errors(*ERRORS),
-                    operationId=f"predict{end}",
-                    requestBody={"required": True, "content": {"application/json": body}},
-                )
-            },
-            f"{model}{version}": {"get": call("The model's state", state, operationId=f"state{end}")},
-            f"{model}{version}/metadata": {
-                "get": call("The model's signatures", about, operationId=f"metadata{end}")
-            },
-        }
+    for number, (served, some) in enumerate(zip(models, found, strict=True)):
+        requests, answers = (
+            [schema_of[kind] for one in some for kind in getattr(one, side)]
+            for side in ("requests", "answers")
+        )
+        body = {"schema": {"anyOf": requests}, "examples": examples(served)}
+        predictions = answered({"anyOf": answers}, "By row or by column, as asked.")
+        about = answered(
+            {"type": "object"}, "As in TensorFlow Serving, with the engine.", example=metadata(served)
+        )
+        model, own = address(served), str(number + 1) if number else ""  # identifiers of calls are unique
+        for version, end in (("", own), (f"/versions/{served.version}", f"OfVersion{own}")):
+            paths |= {
+                f"{model}{version}:predict": {
+                    "post": call(
+                        "Translate, or embed",
+                        predictions | errors(*ERRORS),
+                        operationId=f"predict{end}",
+                        requestBody={"required": True, "content": {"application/json": body}},
+                    )
+                },
+                f"{model}{version}": {"get": call("The model's state", state, operationId=f"state{end}")},
+                f"{model}{version}/metadata": {
+                    "get": call("The model's signatures", about, operationId=f"metadata{end}")
+                },
+            }
     for path, question, kinds_of_answer, summary in (
         ("/translate", Question, (Translation, Translations), "Translate, as LibreTranslate"),
         ("/detect", DetectQuestion, (list[Detected],), "Identify a language, as LibreTranslate"),
@@ -198,7 +211,11 @@ def description(served: Served) -> dict:
     }
     return {
         "openapi": "3.1.0",
-        "info": {"title": served.name, "version": str(served.version), "description": ABOUT},
+        "info": {
+            "title": ", ".join(served.name for served in models),
+            "version": str(models[0].version),
+            "description": ABOUT,
+        },
         "paths": paths,
         "components": {"schemas": components},
     }

@@ -6,7 +6,7 @@ import io
 import json
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Mount, Route
 
 from kzoo.errors import UserError
 from kzoo.hub.preset import Preset
@@ -83,8 +83,17 @@ class PageRequest(msgspec.Struct, forbid_unknown_fields=True):
 PAGE = msgspec.json.Decoder(PageRequest)
 
 
-def page_routes(served: Served) -> list[Route]:
-    """Return the routes of `/` and of `/page/…`."""
+def page_routes(models: Sequence[Served]) -> list[BaseRoute]:
+    """Return the pages' routes: the first model's at `/`; of several, each one's at `/pages/NAME/`."""
+    names = [served.name for served in models]
+    routes = page_routes_of(models[0], names)
+    if len(models) > 1:
+        routes += [Mount(f"/pages/{served.name}", routes=page_routes_of(served, names)) for served in models]
+    return routes
+
+
+def page_routes_of(served: Served, names: list[str]) -> list[BaseRoute]:
+    """Return the routes of a model's page, which links to those of all models: `/` and `/page/…`."""
     said = {"card": card(served.preset), "examples": examples(served.preset, served.translator)}
     shown = [(path, file.read_bytes(), kind) for path, file, kind in FILES]
     if said["card"].get("introduction"):
@@ -92,7 +101,7 @@ def page_routes(served: Served) -> list[Route]:
     glyphs = served.translator.glyphs  # not later: on JAX, a running search owns the weights
 
     async def about_route(_) -> Response:
-        return JSONResponse(about(served) | said)
+        return JSONResponse(about(served) | said | {"models": names})
 
     async def translate_route(request: Request) -> Response:
         body = await request.body()

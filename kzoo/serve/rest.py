@@ -212,8 +212,29 @@ def answer(request: PredictRequest, outputs: dict[str, list], lacking: Sequence[
     return msgspec.json.encode({"predictions": rows if single is None else single, **notes})
 
 
-def model_routes(served: Served) -> list[Route]:
-    """Return the routes below /v1: the model's, and one that answers 404 and names the model."""
+def model_routes(models: Sequence[Served]) -> list[Route]:
+    """Return the routes below /v1: each model's, and one that answers 404 and names the models."""
+
+    async def missing(request: Request) -> Response:
+        asked = f"{request.method} {request.scope['path'][:200]}"
+        known = "; ".join(
+            f"GET {address(one)} and POST {address(one)}:predict, version {one.version}" for one in models
+        )
+        raise HTTPException(404, f"not found: {asked}; this server has {known}")
+
+    return [
+        *(route for served in models for route in routes_of(served)),
+        Route("/v1/{path:path}", missing, methods=["GET", "POST"], include_in_schema=False),
+    ]
+
+
+def address(served: Served) -> str:
+    """Return the path of a model."""
+    return f"/v1/models/{served.name}"
+
+
+def routes_of(served: Served) -> list[Route]:
+    """Return a model's routes."""
     reader = RequestReader(signatures(served), served.limits)
 
     async def predict(request: Request) -> Response:
@@ -228,19 +249,12 @@ def model_routes(served: Served) -> list[Route]:
     async def about(_) -> Response:
         return JSONResponse(metadata(served))
 
-    async def missing(request: Request) -> Response:
-        asked = f"{request.method} {request.scope['path'][:200]}"
-        known = f"GET {model} and POST {model}:predict, version {served.version}"
-        raise HTTPException(404, f"not found: {asked}; this server has {known}")
-
-    model = f"/v1/models/{served.name}"
     calls = ((":predict", predict, "POST"), ("", state, "GET"), ("/metadata", about, "GET"))
-    routes = [
-        Route(f"{model}{version}{end}", call, methods=[method])
+    return [
+        Route(f"{address(served)}{version}{end}", call, methods=[method])
         for end, call, method in calls
         for version in ("", f"/versions/{served.version}")
     ]
-    return [*routes, Route("/v1/{path:path}", missing, methods=["GET", "POST"], include_in_schema=False)]
 
 
 async def translate(served: Served, asked: PredictRequest) -> tuple[dict[str, list], list[str]]:

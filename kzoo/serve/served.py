@@ -46,6 +46,7 @@ class Served:
         preset: the preset. The page shows its card and scores; without it, no translation is marked as
             doubtful.
         start_keras: function called before CTranslate2's translator loads Keras, in a thread of the model.
+        metrics: of the server, which the presets that it serves share; by default, the preset's own.
 
     Attributes:
         readiness: `""` once the usual shapes are compiled; before that, the reason.
@@ -66,6 +67,7 @@ class Served:
         limits: Limits | None = None,
         preset: Preset | None = None,
         start_keras: Callable[[], None] = lambda: None,
+        metrics: Metrics | None = None,
     ):
         check_model_name(name)
         if not 0 <= max_wait <= 3_600_000:  # `threading` cannot wait much longer
@@ -75,7 +77,7 @@ class Served:
         # Another beam or penalty than the preset's gives other scores.
         self._low_scores = preset.low_scores if preset and preset.search == self.settings else {}
         self.engine = translator.engine
-        self.metrics = Metrics(self.engine)
+        self.metrics = metrics or Metrics(self.engine)
         self.readiness = PREPARING
         if self.engine == "keras":
             engine = KerasSearch(translator, self.settings, max_batch)
@@ -239,5 +241,5 @@ class Served:
             log.exception("the model cannot translate")
             self.readiness = BROKEN
         else:
-            log.info("ready: %s", self.engine)
+            log.info("%s is ready: %s", self.name, self.engine)
             self.readiness = ""

@@ -33,7 +33,7 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 def serve(
-    served: Served,
+    served: Served | Sequence[Served],
     listening: socket.socket,
     allow_hosts: Sequence[str] = (),
     allow_origins: Sequence[str] = (),
@@ -42,7 +42,7 @@ def serve(
     """Serve until SIGTERM or Ctrl-C; then finish the requests in progress.
 
     Args:
-        served: the preset.
+        served: as in `create_app`.
         listening: the socket from `reserved`.
         allow_hosts: allowed host names, besides the machine's own. If empty, a server on a loopback address
             allows only the machine's own names, and one on another address allows any name.
@@ -61,21 +61,20 @@ class GracefulServer(uvicorn.Server):
     """A server that stops gracefully: it finishes the requests that it can in time; the others get 503.
 
     Args:
-        served: the preset.
-        hosts, origins, keys: as in `create_app`.
+        served, hosts, origins, keys: as in `create_app`.
     """
 
     def __init__(
         self,
-        served: Served,
+        served: Served | Sequence[Served],
         hosts: Collection[str] | None = None,
         origins: Collection[str] = (),
         keys: Keys | None = None,
     ):
-        self.served = served
+        self.models = [served] if isinstance(served, Served) else list(served)
         files = most_files()
         config = uvicorn.Config(
-            create_app(served, hosts, origins, keys),
+            create_app(self.models, hosts, origins, keys),
             log_config=None,
             log_level="warning",
             access_log=False,
@@ -83,7 +82,7 @@ class GracefulServer(uvicorn.Server):
             timeout_graceful_shutdown=END_SECONDS,
             timeout_keep_alive=IDLE_SECONDS,
             # asyncio accepts a whole backlog at once. A quarter of the files is left for other uses.
-            http=limited_protocol(files // 2, served.metrics),
+            http=limited_protocol(files // 2, self.models[0].metrics),
             backlog=min(files // 4, 2048),
         )
         super().__init__(config)
@@ -91,7 +90,8 @@ class GracefulServer(uvicorn.Server):
     async def shutdown(self, sockets=None):
         """Refuse new connections, and wait for the requests in progress."""
         log.info("stopping: no new connections")
-        asyncio.get_running_loop().call_later(GIVE_UP_SECONDS, self.served.give_up)
+        for model in self.models:
+            asyncio.get_running_loop().call_later(GIVE_UP_SECONDS, model.give_up)
         for connection in self.server_state.connections:
             if connection.cycle is not None:  # without this header, a client may send another request
                 headers = connection.cycle.default_headers

@@ -1,6 +1,7 @@
 """LibreTranslate's API over HTTP: its fields and statuses, and the strings of `translate`."""
 
 import sys
+from dataclasses import dataclass
 from html import escape
 from types import SimpleNamespace
 from urllib.parse import urlencode
@@ -200,6 +201,11 @@ class OpusMT(TwoLanguages):
         self.source_language, self._target_language = source, targets[0]
 
 
+@dataclass(frozen=True)
+class StubServed:
+    translator: object
+
+
 @pytest.mark.parametrize(
     ("translator", "targets", "asked", "direction"),
     [
@@ -214,6 +220,7 @@ class OpusMT(TwoLanguages):
     ],
 )
 def test_languages_of_opus_mt(translator, targets, asked, direction):
-    directions = Directions(SimpleNamespace(translator=translator))
+    served = StubServed(translator)
+    directions = Directions([served])
     assert {code: ends for code, ends in directions.targets.items() if ends != [code]} == targets
-    assert directions.resolved(*asked) == direction
+    assert directions.resolved(*asked) == (served, direction)

@@ -76,6 +76,7 @@ def test_a_preset_of_one_direction(served):
     said = get(address)
     assert said == {
         "name": "tiny_model",
+        "models": ["tiny_model"],
         "version": 1,
         "languages": None,
         "source": "en",

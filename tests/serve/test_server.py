@@ -113,7 +113,7 @@ def value(served: Served, name: str) -> float:
 def test_a_client_that_leaves_is_counted_and_its_sentence_is_not_translated(purpose, question):
     model = Model()
     with ThreadPoolExecutor() as clients, running(model) as (server, port):
-        served = server.served
+        served = server.models[0]
         threads = served.batcher.threads
         answers = [clients.submit(ask, port) for _ in range(threads)]
         wait_until(lambda: model.running == threads)
@@ -132,10 +132,10 @@ def test_a_client_that_leaves_is_counted_and_its_sentence_is_not_translated(purp
 def test_at_the_end_running_batches_are_answered_and_waiting_sentences_refused():
     model = Model()
     with ThreadPoolExecutor() as clients, running(model) as (server, port):
-        threads = server.served.batcher.threads
+        threads = server.models[0].batcher.threads
         answers = [clients.submit(ask, port) for _ in range(threads + 2)]
         waiting = "kzoo_queue_sentences"
-        wait_until(lambda: model.running == threads and value(server.served, waiting) == 2)
+        wait_until(lambda: model.running == threads and value(server.models[0], waiting) == 2)
         server.should_exit = True
         wait_until(lambda: sum(answer.done() for answer in answers) == 2)
         model.free.set()
@@ -165,13 +165,13 @@ def test_requests_that_the_end_cuts_off_are_told_to_try_again(limits):
     with ThreadPoolExecutor() as clients, running(model) as (server, port):
         answer = clients.submit(ask, port)
         page = asked(port, *PAGE)
-        wait_until(lambda: model.running + value(server.served, "kzoo_queue_sentences") == 2)
+        wait_until(lambda: model.running + value(server.models[0], "kzoo_queue_sentences") == 2)
         server.should_exit = True
         for status, retry, content in (answer.result(), read(page)):
             assert (status, retry) == (503, "1")
             assert "stopping" in content["error"]
         refused = 'kzoo_requests_total{{purpose="{}",status="503"}}'.format
-        wait_until(lambda: [value(server.served, refused(name)) for name in ("model", "page")] == [1, 1])
+        wait_until(lambda: [value(server.models[0], refused(name)) for name in ("model", "page")] == [1, 1])
 
 
 def test_an_upload_that_the_end_cuts_off_is_told_to_try_again(limits):
@@ -198,7 +198,7 @@ def test_as_many_clients_are_connected_as_there_may_be(limits, size):
         status, retry, content = read(asked(port, PREDICT[0], {"instances": ["a" * size]}))
         assert (status, retry) == (503, "1")
         assert "clients" in content["error"]
-        wait_until(lambda: value(server.served, 'kzoo_requests_total{purpose="model",status="503"}') == 1)
+        wait_until(lambda: value(server.models[0], 'kzoo_requests_total{purpose="model",status="503"}') == 1)
         four.pop().close()
         wait_until(lambda: len(server.server_state.connections) == 3)
         assert read(asked(port, PREDICT[0], {"instances": ["quick"]}))[0] == 200

@@ -344,6 +344,7 @@ async function start() {
   document.title = `${about.name} · kzoo`;
   $("name").setAttribute("aria-label", about.name); // without the places where it may break
   $("name").replaceChildren(...about.name.split(/(?<=_)/).flatMap((part) => [part, make("wbr")]));
+  showModels();
   $("version").textContent = `version ${about.version} · kzoo`;
   $("score").textContent = about.score;
   showCard();
@@ -356,6 +357,15 @@ async function start() {
   $("file").accept = features ? ".npy" : "image/jpeg,image/png";
   choosePicture(); // a file that the browser kept over a reload
   showReadiness();
+}
+
+// Links to the pages of all models, if there are several.
+function showModels() {
+  const pages = location.pathname.includes("/pages/") ? "../" : "pages/";
+  $("models").hidden = about.models.length < 2;
+  $("models").replaceChildren(...about.models.map((name) => name === about.name
+    ? make("b", { "aria-current": "page" }, name)
+    : make("a", { href: `${pages}${encodeURIComponent(name)}/` }, name)));
 }
 
 // Says that the model is being prepared, or cannot be, as long as that is so.

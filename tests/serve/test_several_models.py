@@ -1,0 +1,108 @@
+"""Several presets in one server, and one table of directions for LibreTranslate's API."""
+
+import msgspec
+import pytest
+from asking import answers
+from test_openapi import references
+from tiny_models import BEAM, bridge, pictures, pope
+
+from kzoo.decoding import SearchSettings
+from kzoo.serve import Served, create_app
+from kzoo.serve.metrics import Metrics
+
+TEXTS = ["two dogs.", "ein mann."]
+
+
+@pytest.fixture(autouse=True)
+def ready_at_once(usual_length):
+    usual_length(0)
+
+
+@pytest.fixture(scope="module")
+def models():
+    """English to German alone, then English, German and French, then one that reads pictures."""
+    return {"first": pope(), "second": bridge(), "third": pictures()}
+
+
+def ask(models, *requests):
+    metrics, served = Metrics(), []
+    for name, translator in models.items():
+        translator.search = SearchSettings(BEAM)
+        served.append(Served(translator, name, metrics=metrics))
+    return answers(create_app(served), requests)
+
+
+def libre(source, target, **more):
+    return "POST", "/translate", {"json": {"q": TEXTS, "source": source, "target": target, **more}}
+
+
+def test_the_first_preset_with_a_direction_translates_it(models):
+    ways = [("en", "de"), ("de", "fr"), ("fr", "en")]
+    found = ask(models, *(libre(*way) for way in ways), ("GET", "/languages", {}))
+    first, second = models["first"], models["second"]
+    expected = [
+        first.translate(TEXTS, split_sentences=True),
+        *(second.translate(TEXTS, *way, split_sentences=True) for way in ways[1:]),
+    ]
+    assert [answer.json()["translatedText"] for answer in found[:3]] == expected
+    assert {one["code"]: one["targets"] for one in found[3].json()} == dict.fromkeys(
+        ("en", "fr", "de"), ["de", "en", "fr"]
+    )
+
+
+def test_the_texts_of_one_request_may_be_of_several_presets(models):
+    pytest.importorskip("py3langid")
+    texts = ["two dogs with.", "zwei hunde mit."]
+    (found,) = ask(models, libre("auto", "fr", q=texts))
+    assert [one["language"] for one in found.json()["detectedLanguage"]] == ["en", "de"]
+    found, html = ask(
+        models, libre("auto", "de", q=texts), libre("en", "de", q="<p>two <b>dogs</b>.</p>", format="html")
+    )
+    assert found.json()["translatedText"] == [
+        *models["first"].translate(texts[:1], split_sentences=True),
+        texts[1],
+    ]
+    assert html.json()["translatedText"].startswith("<p>")
+
+
+def test_a_direction_that_none_has_is_refused_with_those_known(models):
+    (answer,) = ask(models, libre("en", "nl"))
+    assert answer.status_code == 400
+    assert "nl" in answer.json()["error"] and "fr to de, en, fr" in answer.json()["error"]
+
+
+def test_each_model_has_its_addresses_and_page_and_all_are_counted(models):
+    rows = {"instances": ["a man."]}
+    first, second, missing, ready, root, page, about, metrics, described = ask(
+        models,
+        ("POST", "/v1/models/first:predict", {"json": rows}),
+        (
+            "POST",
+            "/v1/models/second:predict",
+            {"json": {"instances": [{"text": "a man.", "source_language": "en", "target_language": "fr"}]}},
+        ),
+        ("GET", "/v1/models/fourth", {}),
+        ("GET", "/readyz", {}),
+        ("GET", "/", {}),
+        ("GET", "/pages/second/", {}),
+        ("GET", "/pages/second/page/about", {}),
+        ("GET", "/metrics", {}),
+        ("GET", "/openapi.json", {}),
+    )
+    assert first.json()["predictions"][0]["translation"] == models["first"].translate(["a man."])[0]
+    assert (
+        second.json()["predictions"][0]["translation"]
+        == models["second"].translate(["a man."], "en", "fr")[0]
+    )
+    assert missing.status_code == 404
+    assert all(f"/v1/models/{name}" in missing.json()["error"] for name in models)
+    assert ready.status_code in (200, 503)
+    assert root.text == page.text and "<html" in page.text
+    assert (about.json()["name"], about.json()["models"]) == ("second", [*models])
+    assert "kzoo_sentences_total 2.0" in metrics.text
+    assert "kzoo_queue_sentences 0.0" in metrics.text
+    found = msgspec.json.decode(described.content)
+    assert {f"/v1/models/{name}:predict" for name in models} <= set(found["paths"])
+    assert references(found) == {f"#/components/schemas/{name}" for name in found["components"]["schemas"]}
+    calls = [call["operationId"] for methods in found["paths"].values() for call in methods.values()]
+    assert len(calls) == len(set(calls))
