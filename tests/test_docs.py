@@ -18,7 +18,8 @@ import typer
 
 import kzoo
 from kzoo.cli import app
-from kzoo.training.recipe import KEYS, read_recipe, recipe_file
+from kzoo.training.recipe import KEYS
+from kzoo.training.recipe_files import read_recipe, recipe_file
 
 ROOT = Path(__file__).parents[1]
 

@@ -201,7 +201,7 @@ def test_everything_can_be_imported_where_modules_of_one_system_are_missing(impo
         "from kzoo.text import segments_to_tags",
         "from kzoo.presets import list_presets; list_presets()",
         "from kzoo.data import open_corpus; open_corpus('scenes').pairs('val', 'en', 'de')",
-        "from kzoo.training.recipe import read_recipe",
+        "from kzoo.training.recipe_files import read_recipe",
     ],
 )
 def test_light_things_import_no_deep_learning(code):

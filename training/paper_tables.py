@@ -15,7 +15,8 @@ from kzoo.errors import UserError
 from kzoo.files import atomic_write, read_object, write_json
 from kzoo.presets import load
 from kzoo.training import Recipe, read_recipe, train
-from kzoo.training.recipe import make_recipe, recipe_file
+from kzoo.training.recipe_checks import make_recipe
+from kzoo.training.recipe_files import recipe_file
 from kzoo.training.run_folder import holds_this_run, saved_in
 
 SCORES = "scores.json"  # in a run's folder

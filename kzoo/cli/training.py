@@ -73,7 +73,7 @@ def train(
     from kzoo.training.corpus import check_own_files
     from kzoo.training.early_checks import check_early
     from kzoo.training.processes import names_processes
-    from kzoo.training.recipe import completed
+    from kzoo.training.recipe_files import completed
 
     given, folder, where = _given(what, source, target)
     if minutes:
@@ -112,7 +112,7 @@ def _given(words: list[str], source: str | None, target: str | None) -> tuple[di
     """Return the values that the command's words give, the run's default folder, and the recipe's name."""
     from kzoo.data.own_files import is_table
     from kzoo.data.text_files import stream_lines
-    from kzoo.training.recipe import read_values, text_values
+    from kzoo.training.recipe_files import read_values, text_values
 
     files = list(itertools.takewhile(lambda word: not re.match(r"[\w.]+\s*=", word), words))
     overrides = words[len(files) :]
@@ -156,7 +156,7 @@ def _print_choice(chosen: dict):
 def check(what: What, source: From = None, target: To = None):
     """Print which rows of your own text are odd, such as copies; train nothing."""
     from kzoo.training.corpus import odd_rows_table
-    from kzoo.training.recipe import make_recipe
+    from kzoo.training.recipe_checks import make_recipe
 
     given, _, where = _given(what, source, target)
     recipe = make_recipe({"preset": "", "corpus": "files"} | given, where)
@@ -178,7 +178,7 @@ def prepare(
 ):
     """Tokenize a training text into files on disk (shards), for training that needs little memory."""
     from kzoo.training.early_checks import check_preparation
-    from kzoo.training.recipe import completed, read_values
+    from kzoo.training.recipe_files import completed, read_values
 
     # Nothing is chosen by the text: training from shards may not have it.
     values = completed(read_values(recipe, overrides or []), {}, str(recipe))
@@ -211,7 +211,7 @@ def demo(
     from kzoo.data import open_corpus
     from kzoo.evaluation import evaluate, score_table
     from kzoo.presets import load
-    from kzoo.training.recipe import read_recipe
+    from kzoo.training.recipe_files import read_recipe
     from kzoo.training.run import train as train_recipe
 
     print("Training a small Transformer with PoPE positions on Scenes, English to German")

@@ -20,7 +20,8 @@ from kzoo.training.corpus import (
     recipe_weights,
     text_languages,
 )
-from kzoo.training.recipe import Recipe, check_model, check_recipe, shard_settings
+from kzoo.training.recipe import Recipe, shard_settings
+from kzoo.training.recipe_checks import check_model, check_recipe
 from kzoo.training.run_folder import START, check_folder, saved_in
 from kzoo.training.trained_rows import ROWS
 

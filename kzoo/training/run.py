@@ -23,7 +23,8 @@ from kzoo.training.compiling import compile_step, tune_process
 from kzoo.training.cooldown import Cooldown, Occasionally
 from kzoo.training.corpus import odd_rows_table, record_held_out
 from kzoo.training.language_model import train_language_model
-from kzoo.training.recipe import Recipe, check_recipe
+from kzoo.training.recipe import Recipe
+from kzoo.training.recipe_checks import check_recipe
 from kzoo.training.report import HISTORY, History, RunReport, curves, print_report, write_history
 from kzoo.training.resuming import Preemption, fit_from
 from kzoo.training.run_folder import claim, lock, record

@@ -12,7 +12,8 @@ from pathlib import Path
 from kzoo.errors import UserError
 from kzoo.files import file_lock, read_object, remove_folder, write_json
 from kzoo.hub.location import MARKS, RECIPE_FILE
-from kzoo.training.recipe import CONSTANT_RATE, KEYS, NOAM, Recipe, make_recipe
+from kzoo.training.recipe import CONSTANT_RATE, KEYS, NOAM, Recipe
+from kzoo.training.recipe_checks import make_recipe
 
 VOCABULARIES = ("subwords.*.model", "characters.json")
 START = "start"  # the trained preset that is fine-tuned

@@ -33,7 +33,8 @@ from kzoo.training.capitals import with_capitals
 from kzoo.training.cooldown import CoolingAdam, CoolingSGD
 from kzoo.training.corpus import recipe_corpus, recipe_directions, recipe_weights, text_languages
 from kzoo.training.early_checks import starting_preset
-from kzoo.training.recipe import Recipe, check_model, shard_settings
+from kzoo.training.recipe import Recipe, shard_settings
+from kzoo.training.recipe_checks import check_model
 from kzoo.training.run_folder import START
 from kzoo.training.trained_rows import ROWS, copy_rows, record_rows, recorded_in
 from kzoo.training.validation import DirectionScores, TranslationScore

@@ -11,7 +11,8 @@ from kzoo.data import open_corpus
 from kzoo.training import Recipe
 from kzoo.training.capitals import LONGEST, rows_in_capitals, with_capitals
 from kzoo.training.choice import choose
-from kzoo.training.recipe import check_recipe, text_values
+from kzoo.training.recipe_checks import check_recipe
+from kzoo.training.recipe_files import text_values
 from kzoo.training.tasks import recipe_task
 
 ALWAYS = 1 - 1e-9

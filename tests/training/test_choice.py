@@ -13,7 +13,7 @@ from kzoo.text import train_subwords
 from kzoo.training import read_recipe
 from kzoo.training.capitals import with_capitals
 from kzoo.training.choice import SIZES, choose, languages_of
-from kzoo.training.recipe import completed, text_values
+from kzoo.training.recipe_files import completed, text_values
 
 
 def write(folder, name, lines):

@@ -12,7 +12,7 @@ from test_survival import BATCHES, RECIPE, Score, checkpoints, results, signalle
 
 from kzoo.models import SGD, Adam
 from kzoo.training.cooldown import Cooldown, CoolingAdam, CoolingSGD, Occasionally, rate_factor
-from kzoo.training.recipe import check_recipe
+from kzoo.training.recipe_checks import check_recipe
 
 COOLED = replace(RECIPE, optimizer="adam", rate=1e-2, warmup_steps=4000, cooldown=0.5)
 

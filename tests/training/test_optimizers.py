@@ -12,7 +12,8 @@ from message_of import message_of
 from kzoo.errors import UserError
 from kzoo.models import SGD, Adagrad, Adam, TransformerBackbone, Translator
 from kzoo.training.checkpoints import Checkpoints
-from kzoo.training.recipe import Recipe, check_recipe
+from kzoo.training.recipe import Recipe
+from kzoo.training.recipe_checks import check_recipe
 from kzoo.training.run import halved_rate, rate_callbacks, too_long_a_warm_up
 from kzoo.training.tasks import make_optimizer
 

@@ -23,7 +23,7 @@ from kzoo.hub import Preset
 from kzoo.hub.location import SHELF
 from kzoo.training import Recipe, prepare, read_recipe, train
 from kzoo.training.corpus import check_own_files, odd_rows_table, recipe_corpus, record_held_out
-from kzoo.training.recipe import check_recipe, make_recipe
+from kzoo.training.recipe_checks import check_recipe, make_recipe
 from kzoo.training.run_folder import claim
 from kzoo.training.tasks import OneDirection, SeveralDirections, rows_of
 from kzoo.training.trained_rows import ROWS, row_digests

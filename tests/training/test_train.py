@@ -20,7 +20,7 @@ from kzoo.presets import build, load
 from kzoo.training import Recipe, prepare, read_recipe, train
 from kzoo.training.checkpoints import Checkpoints
 from kzoo.training.corpus import recipe_corpus
-from kzoo.training.recipe import check_recipe
+from kzoo.training.recipe_checks import check_recipe
 from kzoo.training.report import History, write_history
 from kzoo.training.resuming import fit_from
 from kzoo.training.trained_rows import count_trained_rows
