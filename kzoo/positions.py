@@ -14,8 +14,12 @@ def pope_table(max_length: int, width: int, first_order: int = 0, normalize: boo
     return table[first_order:]
 
 
-def sine_table(max_length: int, width: int, max_wavelength: float = 10_000) -> np.ndarray:
-    """Return the encodings of `keras_hub.layers.SinePositionEncoding`, `(max_length, width)`, float64."""
+def sine_table(
+    max_length: int, width: int, max_wavelength: float = 10_000, first_position: int = 0
+) -> np.ndarray:
+    """Return the encodings of `kzoo.layers.SinePositions`, `(max_length, width)`, float64."""
     features = np.arange(width)
-    angles = np.arange(max_length)[:, None] * (1 / max_wavelength) ** (2 * (features // 2) / width)
+    angles = (first_position + np.arange(max_length))[:, None] * (1 / max_wavelength) ** (
+        2 * (features // 2) / width
+    )
     return np.where(features % 2, np.cos(angles), np.sin(angles))

@@ -54,6 +54,7 @@ def _other_kind(preset: Preset) -> str | None:
         "activation": config["activation"] not in ACTIVATIONS,
         # From an untrusted file: the conversion would fill the memory.
         "num_layers": config["num_layers"] > MOST_LAYERS,
+        "decoder_layers": (config.get("decoder_layers") or 0) > MOST_LAYERS,
         "max_length": config["max_length"] * width > LARGEST_TABLE,
         "position_options": options.get("per_head") or options.get("first_order", 0) * width > LARGEST_TABLE,
     }
@@ -123,8 +124,9 @@ def convert(
     from ctranslate2.specs.common_spec import Activation
 
     config = preset.backbone["config"]
+    layers = config["num_layers"]
     spec = TransformerSpec.from_config(
-        config["num_layers"],
+        (layers, config.get("decoder_layers") or layers),
         config["num_heads"],
         pre_norm=config["norm"] == "pre",
         relative_attention_bias=config["position_encoding"] == "bias",

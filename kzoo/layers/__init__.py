@@ -27,6 +27,7 @@ from kzoo.layers.recurrent_decoder import RecurrentDecoder as RecurrentDecoder
 from kzoo.layers.recurrent_encoder import RecurrentEncoder as RecurrentEncoder
 from kzoo.layers.relative_position_bias import RelativePositionBias as RelativePositionBias
 from kzoo.layers.rope_embedding import RoPEEmbedding as RoPEEmbedding
+from kzoo.layers.sine_positions import SinePositions as SinePositions
 from kzoo.layers.transformer_decoder_layer import TransformerDecoderLayer as TransformerDecoderLayer
 from kzoo.layers.transformer_encoder import TransformerEncoder as TransformerEncoder
 from kzoo.layers.transformer_encoder_layer import TransformerEncoderLayer as TransformerEncoderLayer

@@ -5,7 +5,7 @@ from typing import Literal
 
 import keras
 from keras import ops
-from keras_hub.layers import PositionEmbedding, SinePositionEncoding
+from keras_hub.layers import PositionEmbedding
 
 from kzoo.layers import (
     Dropout,
@@ -14,6 +14,7 @@ from kzoo.layers import (
     PoPEEmbedding,
     RelativePositionBias,
     RoPEEmbedding,
+    SinePositions,
     TransformerDecoderLayer,
     TransformerEncoderLayer,
 )
@@ -67,6 +68,7 @@ class TransformerBackbone(TranslationBackbone):
             network. `None`, the default: text only.
         activation: Keras's name of the feed-forward networks' activation.
         output_bias: bool. Whether the logits have a learned bias.
+        decoder_layers: int. Number of layers of the decoder; `None`, the default: `num_layers`.
         max_length: int. Maximum sentence length in tokens, with its start or end symbol.
         dtype, name, trainable: as in `keras.Model`.
 
@@ -116,6 +118,7 @@ class TransformerBackbone(TranslationBackbone):
         image_shape: Sequence[int] | None = None,
         activation: str = "relu",
         output_bias: bool = False,
+        decoder_layers: int | None = None,
         max_length: int = 256,
         dtype: str | keras.DTypePolicy | None = None,
         name: str | None = None,
@@ -139,7 +142,7 @@ class TransformerBackbone(TranslationBackbone):
             make = table.get(position_encoding)
             return make and make(max_length, **position_options, **arguments, dtype=dtype, name=name)
 
-        def layers(kind, name):
+        def layers(kind, name, number):
             return [
                 kind(
                     num_heads,
@@ -151,7 +154,7 @@ class TransformerBackbone(TranslationBackbone):
                     dtype=dtype,
                     name=f"{name}_{i}",
                 )
-                for i in range(num_layers)
+                for i in range(number)
             ]
 
         def last_norm(name):
@@ -176,8 +179,8 @@ class TransformerBackbone(TranslationBackbone):
         self.target_bias = positions(SCORE_POSITIONS, "target_bias", num_heads=num_heads, two_sided=False)
         self.source_dropout = Dropout(dropout, dtype=dtype, name="source_dropout")
         self.target_dropout = Dropout(dropout, dtype=dtype, name="target_dropout")
-        self.encoder_layers = layers(TransformerEncoderLayer, "encoder_layer")
-        self.decoder_layers = layers(TransformerDecoderLayer, "decoder_layer")
+        self.encoder_layers = layers(TransformerEncoderLayer, "encoder_layer", num_layers)
+        self.decoder_layers = layers(TransformerDecoderLayer, "decoder_layer", decoder_layers or num_layers)
         self.output_bias = OutputBias(dtype=dtype, name="output_bias") if output_bias else None
         self.encoder_norm = last_norm("encoder_norm")
         self.decoder_norm = last_norm("decoder_norm")
@@ -334,7 +337,7 @@ ADDED_POSITIONS = {
     "pope": lambda max_length, per_head=False, **options: (
         None if per_head else PoPEEmbedding(max_length, **options)
     ),
-    "sine": lambda max_length, **options: SinePositionEncoding(**options),
+    "sine": lambda max_length, **options: SinePositions(**options),
     "learned": lambda max_length, **options: PositionEmbedding(max_length, **options),
 }
 # Applied to the queries and keys of self-attention, as `MultiHeadAttention(rotary=…)`.

@@ -20,7 +20,8 @@ from kzoo.engine.conversion import converted
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
 from kzoo.export import export_ctranslate2
-from kzoo.models.marian import read_marian, read_tensors
+from kzoo.models.marian import read_marian
+from kzoo.models.tensor_files import stored_tensors
 from kzoo.presets import load
 from kzoo.presets.shelf import locate
 from kzoo.serve import Served, create_app
@@ -97,10 +98,10 @@ def test_logits_are_transformers(folder):
 def test_pytorch_s_files_are_read_without_their_code(zipped, dtype, tmp_path):
     folder = repositories.make(tmp_path)
     state = repositories.model(folder).to(dtype).state_dict()
-    expected = {name: state[name].float().numpy() for name in read_tensors(folder)}
+    expected = {name: state[name].float().numpy() for name in stored_tensors(folder)}
     (folder / "model.safetensors").unlink()
     torch.save(state, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
-    found = read_tensors(folder)
+    found = {name: stored.read() for name, stored in stored_tensors(folder).items()}
     assert set(expected) <= set(found)
     for name in expected:
         np.testing.assert_array_equal(found[name], expected[name])
@@ -108,10 +109,10 @@ def test_pytorch_s_files_are_read_without_their_code(zipped, dtype, tmp_path):
         with zipfile.ZipFile(folder / "pytorch_model.bin", "a", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("bomb", bytes(1000))
         with pytest.raises(UserError, match="compressed"):
-            read_tensors(folder)
+            stored_tensors(folder)
     torch.save({"weight": copy.copy}, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
     with pytest.raises(UserError, match="copy"):
-        read_tensors(folder)
+        stored_tensors(folder)
 
 
 def test_it_is_loaded_saved_and_loaded_again(tmp_path):
