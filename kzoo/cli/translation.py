@@ -158,7 +158,7 @@ def translate(
         rows["images"] = image_rows(image or features, len(sentences), shape, extractor)
     if prefix:
         rows["prefixes"] = prefix * len(sentences) if len(prefix) == 1 else prefix
-    whole = SplitTexts(sentences, [languages] * len(sentences), split, translator.target_languages)
+    whole = SplitTexts(sentences, [languages] * len(sentences), split, translator.codes_in_text)
     begun = whole.prefixes(rows.get("prefixes"))
     # All are checked before the first block is translated.
     lacking = [reading for reading in translator.readings(whole, truncate, begun, unknown) if reading.lacking]

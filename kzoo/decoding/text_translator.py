@@ -161,7 +161,7 @@ class TextTranslator(TwoLanguages):
         check_whole_numbers(threads=threads)
         direction = self.direction(source_language, target_language)
         texts = checked_texts(texts)
-        split = SplitTexts(texts, [direction] * len(texts), split_sentences, self.target_languages)
+        split = SplitTexts(texts, [direction] * len(texts), split_sentences, self.codes_in_text)
         prepared = self.prepared(split, search, truncate, images, prefixes, unknown)
         readings = prepared.readings
         if line := lacking_line([reading for reading in readings if reading.lacking], len(readings)):
@@ -188,8 +188,9 @@ class TextTranslator(TwoLanguages):
         readings = list(self.readings(split, truncate, prefixes, unknown))
         begun, longest = [], min(search.max_length or self.max_length, self.max_length)
         for some, direction in split.portions() if prefixes else ():
-            _, target_tokenizer = self.tokenizers_of(*direction)
-            begun += tokenize_prefixes(target_tokenizer, prefixes[some], longest - 1)
+            _, tokenizer = self.tokenizers_of(*direction)
+            tokenize = functools.partial(tokenizer, **self.tokenizer_options(tokenizer, *direction))
+            begun += tokenize_prefixes(tokenize, prefixes[some], longest - 1)
         images = image_rows(images, len(split.directions), self.image_shape, self.extractor)
         if images is not None and len(split.sentences) > len(images):
             images = images[split.text_of]
@@ -220,9 +221,9 @@ class TextTranslator(TwoLanguages):
         for some, (source, target) in split.portions():
             tokenizer, _ = self.tokenizers_of(source, target)
             check_tokenizer(tokenizer)
-            tokenize = functools.partial(tokenizer, **self.tokenizer_options(target))
+            tokenize = functools.partial(tokenizer, **self.tokenizer_options(tokenizer, source, target))
             sentences, begun = split.sentences[some], prefixes and prefixes[some]
-            codes = bool(self.target_languages)
+            codes = bool(self.codes_in_text)
             found = read(tokenize, sentences, source, target, unknown, begun, codes, self.drawable)
             check_lengths(sentences, found, most, truncate, some.start + 1)
             for reading in found:

@@ -27,7 +27,8 @@ BUCKETS, MAX_DISTANCE = 32, 128  # of relative positions, unless the preset sets
 MOST_LAYERS = 1000
 LARGEST_TABLE = 10**8  # numbers
 SIDES = ("source", "target")
-TOKENIZERS = ("SubwordTokenizer", "MarianTokenizer")
+TOKENIZERS = ("SubwordTokenizer", "MarianTokenizer", "LanguageTokenizer")
+OPTIONS = ("language", "normalize_punctuation", "languages", "names")  # of tokenizers with a vocabulary
 
 Weight = Callable[..., np.ndarray]  # of a layer's path, a variable's number there, and its shape
 
@@ -152,7 +153,7 @@ def convert(
             (unfinished / f"{side}.spm").write_bytes(preset.read(_asset(name, MODEL_FILE)))
             if _asset(name, PIECES_FILE) in preset.files:
                 config = preset.object(name)["config"]
-                options = {key: config[key] for key in ("language", "normalize_punctuation")}
+                options = {key: config[key] for key in OPTIONS if key in config}
                 write_json(unfinished / f"{side}.json", {"vocabulary": pieces[side], **options})
         if arguments is not None:
             write_json(unfinished / "translate_batch.json", arguments)

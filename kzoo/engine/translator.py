@@ -15,7 +15,7 @@ from kzoo.errors import UserError, first_line
 from kzoo.files import read_object
 from kzoo.hub.preset import Preset
 from kzoo.text.hypotheses import Hypothesis, as_hypotheses
-from kzoo.text.pieces import MarianPieces, Subwords
+from kzoo.text.pieces import LanguagePieces, MarianPieces, Subwords
 from kzoo.text.vocabulary import END
 
 # Sentences, sorted by length. On a CPU, int8 has 0.8 of the speed with 64. CTranslate2's guide advises large
@@ -71,7 +71,6 @@ class CTranslate2Translator(TextTranslator):
             raise UserError(f"{reason}, or use engine keras")
         model = model or converted(preset)
         self.preset, self._process = preset, os.getpid()
-        self.source_language = preset.settings.get("source_language")
         self.search = preset.search
         self.max_length = preset.backbone["config"]["max_length"]
         self.source_tokenizer, self.target_tokenizer = (_subwords(model, side) for side in SIDES)
@@ -79,6 +78,7 @@ class CTranslate2Translator(TextTranslator):
         self.device, self.threads = self._model.device, self._model.num_translators
         on = " on cuda" if self.device == "cuda" else ""
         self.engine = f"ctranslate2 {compute_type}{on}"
+        self.source_language = preset.settings.get("source_language")
         self.target_language = preset.settings.get("target_language")
         self._written = self.source_tokenizer.vocabulary
         self._ids = {piece: token for token, piece in enumerate(self.target_tokenizer.vocabulary)}
@@ -130,6 +130,8 @@ class CTranslate2Translator(TextTranslator):
     ) -> list[list[Hypothesis]]:
         if prefixes:
             raise UserError("CTranslate2 is not used with prefixes: use engine keras")
+        _, target = self.direction(source_language, target_language)
+        beginning = [self.target_tokenizer.vocabulary[token] for token in self.beginning(target)]
         found, groups = [None] * len(tokens), {}
         for number, sentence in enumerate(tokens):
             if sentence:
@@ -138,13 +140,13 @@ class CTranslate2Translator(TextTranslator):
         for limit, numbers in groups.items():
             for first in range(0, len(numbers), BLOCK):
                 block = numbers[first : first + BLOCK]
-                results = self._call([tokens[number] for number in block], search, limit)
+                results = self._call([tokens[number] for number in block], search, limit, beginning)
                 for number, result in zip(block, results, strict=True):
                     length = padded_length(len(tokens[number]), self.max_length)
                     own = output_limit(search, length, self.max_length)
                     # This search reached the sentence's own limit, where it might have ended differently.
                     if own < limit and max(map(len, result.hypotheses)) >= own - 2:
-                        (result,) = self._call([tokens[number]], search, own)
+                        (result,) = self._call([tokens[number]], search, own, beginning)
                     rows = [[*(self._ids[piece] for piece in row), END] for row in result.hypotheses]
                     found[number] = rows, result.scores
                 if progress is not None:
@@ -155,12 +157,18 @@ class CTranslate2Translator(TextTranslator):
         """Return the padded length of the longest sentences in a batch with one of `count` tokens."""
         return padded_length(max(count, USUAL_LENGTH - 1), self.max_length)
 
-    def _call(self, tokens: list[list[int]], search: SearchSettings, limit: int) -> list:
-        """Return CTranslate2's results, with all hypotheses of the beam, for sentences of one limit."""
+    def _call(
+        self, tokens: list[list[int]], search: SearchSettings, limit: int, beginning: list[str]
+    ) -> list:
+        """Return CTranslate2's results, with all hypotheses of the beam, for sentences of one limit.
+
+        The translations begin with the pieces of `beginning`.
+        """
         if os.getpid() != self._process:  # it would wait for threads that a forked process lacks
             raise UserError("CTranslate2 does not work in a forked process: create the translator in it")
         return self._model.translate_batch(
             [[self._written[token] for token in sentence] for sentence in tokens],
+            target_prefix=[beginning] * len(tokens) if beginning else None,
             max_batch_size=BATCH[self.device],
             num_hypotheses=search.beam_size,
             return_scores=True,
@@ -184,11 +192,14 @@ def search_arguments(search: SearchSettings) -> dict:
     }
 
 
-def _subwords(model: Path, side: str) -> Subwords | MarianPieces:
+def _subwords(model: Path, side: str) -> Subwords | MarianPieces | LanguagePieces:
     """Return the tokenizer of one side of a converted model."""
     try:
         proto, options = (model / f"{side}.spm").read_bytes(), model / f"{side}.json"
-        return MarianPieces(proto, **read_object(options)) if options.is_file() else Subwords(proto)
+        if not options.is_file():
+            return Subwords(proto)
+        options = read_object(options)
+        return (LanguagePieces if "names" in options else MarianPieces)(proto, **options)
     except (UserError, RuntimeError, OSError) as error:
         raise _unreadable(model, error) from None
 

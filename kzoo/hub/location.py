@@ -32,14 +32,21 @@ INSTALLABLE = (
     "image_text_tiny_scenes_en_de",
     "pope_small_multi30k_en_de",
 )
-# The files of a Marian model beside its weights. Not all models have target_vocab.json.
-MARIAN_FILES = ("vocab.json", "target_vocab.json", "source.spm", "target.spm", "tokenizer_config.json")
+# By the kind of model: the files of Hugging Face's form beside the weights that all models have, and others.
+OTHER_FORMS = {
+    "marian": (("vocab.json", "source.spm", "target.spm"), ("target_vocab.json", "tokenizer_config.json")),
+    "m2m_100": (
+        ("sentencepiece.bpe.model",),
+        ("vocab.json", "tokenizer_config.json", "special_tokens_map.json", "tokenization_small100.py"),
+    ),
+}
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # of Hugging Face's form, whole or in shards
 MARKS = (CONFIG_FILE, METADATA_FILE)
 RECIPE_FILE = "recipe.json"  # in a run's folder, beside its preset
 
 
 def find(preset: str | os.PathLike) -> Preset:
-    """Return a trained preset, or a repository with a Marian model. Fetch a handle's unless it is cached.
+    """Return a trained preset, or a repository to convert. Fetch a handle's unless it is cached.
 
     Args:
         preset: a folder written by `save_to_preset` or by `kzoo train`; a name on the shelf; or a handle,
@@ -156,7 +163,7 @@ def parse_handle(handle: str) -> tuple[str, Fetch]:
 
 
 def _fill(folder: Path, handle: str, fetch: Fetch):
-    """Fetch and check a preset's files, or fetch a Marian model's."""
+    """Fetch and check a preset's files, or fetch those of a model in Hugging Face's form."""
 
     def get(*names: str):
         try:
@@ -172,13 +179,11 @@ def _fill(folder: Path, handle: str, fetch: Fetch):
     if not (metadata.is_file() and read_object(metadata).get("files")):  # OPUS-MT's own lists none
         get(CONFIG_FILE)
     preset = Preset(folder, handle, remedy="fetch it again later, or contact its author")
-    if preset.is_marian:
-        weights = "model.safetensors"
-        get(*MARIAN_FILES, weights)
-        if not (folder / weights).is_file():
-            get(weights := "pytorch_model.bin")
+    if preset.is_converted:
+        needed, others = OTHER_FORMS[preset.model_type]
+        get(*needed, *others)
+        needed = [*needed, *_fetched_weights(folder, get)]
         # If a request fails, Hugging Face's package returns a folder with the files of the one before.
-        needed = ("vocab.json", "source.spm", "target.spm", weights)
         if missing := [name for name in needed if not (folder / name).is_file()]:
             raise UserError(f"{handle}: {', '.join(missing)} cannot be fetched; check the network")
     else:
@@ -189,3 +194,17 @@ def _fill(folder: Path, handle: str, fetch: Fetch):
                 get(name)
     for notes in (".cache", ".complete"):  # written by the two packages
         shutil.rmtree(folder / notes, ignore_errors=True)
+
+
+def _fetched_weights(folder: Path, get: Callable) -> list[str]:
+    """Fetch a model's weights in Hugging Face's form, whole or in shards; return the files' names."""
+    for name in WEIGHTS:
+        get(name, index := f"{name}.index.json")
+        if (folder / name).is_file():
+            break
+        if (folder / index).is_file():
+            listed = read_object(folder / index).get("weight_map")
+            if shards := sorted(set(map(str, listed.values()))) if isinstance(listed, dict) else []:
+                get(*shards)
+                return shards
+    return [name]

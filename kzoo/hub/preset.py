@@ -26,6 +26,7 @@ CARD_FILE = "README.md"
 SCORES_FILE = "scores.json"
 NOTES = (CARD_FILE, SCORES_FILE)  # for people; written after the preset
 TOKENIZER_FILE = re.compile(r"[\w-]+\.json", re.ASCII)
+CONVERTED = ("marian", "m2m_100")  # kinds of models in Hugging Face's form that kzoo can read
 # Arguments of backbones that may be changed after training.
 OVERRIDES = ("dropout", "dtype", "max_length", "penalty_weight")
 
@@ -39,9 +40,9 @@ class Preset:
     folder meanwhile. `kzoo.presets.locate` finds one.
 
     Args:
-        place: its folder, or a repository with a Marian model.
+        place: its folder, or a repository with a model of another form.
         given: how the user named it: a name on the shelf, a folder, or a handle; by default the folder.
-        conversion: function that returns the folder of the preset made of a Marian model.
+        conversion: function that returns the folder of the preset made of such a model.
         remedy: what errors advise for a damaged file.
 
     Raises:
@@ -60,7 +61,7 @@ class Preset:
 
     @cached_property
     def folder(self) -> Path:
-        """The absolute folder of its files. A Marian model is converted for this, once."""
+        """The absolute folder of its files. A model of another form is converted for this, once."""
         return (self.conversion() if self.conversion else self.place).absolute()
 
     @property
@@ -162,14 +163,17 @@ class Preset:
         return f"{counted}{stored / 1e6:.1f} MB"
 
     @property
-    def is_marian(self) -> bool:
-        """Whether its place has a Marian model, which can be converted to a preset."""
-        if self.conversion:
-            return True
+    def is_converted(self) -> bool:
+        """Whether its place has a model in another form, which kzoo converts to a preset."""
+        return bool(self.conversion) or self.model_type in CONVERTED
+
+    @property
+    def model_type(self) -> str | None:
+        """What its configuration calls the kind of model, if that is in Hugging Face's form."""
         try:
-            return self._parsed(CONFIG_FILE).get("model_type") == "marian"
+            return self._parsed(CONFIG_FILE).get("model_type")
         except UserError:
-            return False
+            return None
 
     def where(self, name: str) -> str:
         """Return what errors call a file."""

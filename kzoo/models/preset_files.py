@@ -183,8 +183,8 @@ def read_preset(
             contain; weights or vocabularies do not fit the model; an override that is not allowed.
     """
     preset = preset if isinstance(preset, Preset) else find(preset)
-    if preset.is_marian and not preset.conversion:
-        raise UserError(f"{preset} is a Marian model: kzoo.presets.load converts it")
+    if preset.is_converted and not preset.conversion:
+        raise UserError(f"{preset} is not in kzoo's form: kzoo.presets.load converts it")
     preset.require(CONFIG_FILE, TRANSLATOR_FILE)
     preset.check()
     _check_names(preset)

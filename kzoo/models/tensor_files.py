@@ -15,8 +15,8 @@ import numpy as np
 
 from kzoo.errors import UserError, first_line
 from kzoo.files import check_fetched, read_object
+from kzoo.hub.location import WEIGHTS
 
-SAFE, TORCH = "model.safetensors", "pytorch_model.bin"
 INDEX = ".index.json"  # after a file's name: lists the tensors of each shard
 SHARD = re.compile(r"(model|pytorch_model)-\d+-of-\d+\.(safetensors|bin)", re.ASCII)
 KINDS = {"F": "float", "BF": "bfloat", "I": "int", "U": "uint"}  # safetensors' and NumPy's, before the bits
@@ -73,7 +73,7 @@ def weights_files(folder: Path) -> list[Path]:
     Raises:
         UserError: there is none; an index is damaged, or names a file that is missing or no shard.
     """
-    for name in (SAFE, TORCH):
+    for name in WEIGHTS:
         if (folder / name).is_file():
             return [folder / name]
         if (index := folder / (name + INDEX)).is_file():
@@ -85,7 +85,7 @@ def weights_files(folder: Path) -> list[Path]:
                 if not (folder / shard).is_file():
                     raise UserError(f"{folder} lacks {shard}, which {index.name} names")
             return [folder / shard for shard in names]
-    raise UserError(f"{folder} has neither {SAFE} nor {TORCH}")
+    raise UserError(f"{folder} has neither {' nor '.join(WEIGHTS)}")
 
 
 def _readable(path: Path, read: Callable, *arguments):

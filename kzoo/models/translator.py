@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Self
 
 import keras
@@ -170,7 +171,8 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         images = image_rows(None if image is None else [image], 1, self.image_shape)
         if translation is None:
             (translation,) = self.translate([text], *direction, images=images, split_sentences=False)
-        readings = read(target_tokenizer, checked_texts([translation]), direction[1], unknown="translate")
+        tokenize = partial(target_tokenizer, **self.tokenizer_options(target_tokenizer, *direction))
+        readings = read(tokenize, checked_texts([translation]), direction[1], unknown="translate")
         check_lengths([translation], readings, self.max_length - 1)
         target = readings[0].tokens
         length = padded_length(max(len(source), len(target)), self.max_length)
@@ -221,7 +223,7 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
 
     def _read(self, text: str, direction: Direction) -> list[int]:
         """Return the token ids of a sentence as `translate` reads it."""
-        split = SplitTexts(checked_texts([text]), [direction], False, self.target_languages)
+        split = SplitTexts(checked_texts([text]), [direction], False, self.codes_in_text)
         (tokens, *_), *_ = self.readings(split, unknown="translate")
         if not tokens:
             raise UserError(f"{text!r} has no word to attend to")
@@ -230,8 +232,9 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
     # Overridden by `MultilingualTranslator`.
 
     def _language_inputs(self, source: str | None, target: str | None, rows: int) -> dict[str, np.ndarray]:
-        """Return the backbone's inputs that name the languages, one row per sentence."""
-        return {}
+        """Return the search's inputs that name the languages, one row per sentence."""
+        first = self.beginning(target)
+        return {"beginning": np.repeat(np.array(first, "int32"), rows)} if first else {}
 
     def _arguments(self) -> dict:
         """Return the constructor's arguments, except the backbone and the search."""

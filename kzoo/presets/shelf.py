@@ -16,7 +16,7 @@ from kzoo.hub.preset import NOTES, Preset
 from kzoo.presets.builders import BUILDERS
 from kzoo.text.languages import TwoLanguages, matching_code, not_known
 
-FORMAT = 4  # increase it when reading Marian's models changes: cached presets are then converted again
+FORMAT = 4  # increase it when reading these models changes: cached presets are then converted again
 TRANSLATORS = ("Translator", "MultilingualTranslator")
 
 
@@ -34,7 +34,7 @@ def list_presets(pattern: str = "*") -> list[str]:
 def locate(preset: str | os.PathLike | Preset) -> Preset:
     """Return a trained preset: its folder, its settings, its search, its scores. No weights are read.
 
-    Imports no deep-learning library, except to convert a Marian model at the first use of its files.
+    Imports no deep-learning library, except to convert another model at the first use of its files.
 
     Args:
         preset: as in `load`.
@@ -58,11 +58,11 @@ def locate(preset: str | os.PathLike | Preset) -> Preset:
                 f"{name} has no weights yet: train it, or build it untrained with kzoo.presets.{name}()"
             ) from None
         raise
-    return replace(found, conversion=partial(_converted, found)) if found.is_marian else found
+    return replace(found, conversion=partial(_converted, found)) if found.is_converted else found
 
 
 def _converted(repository: Preset) -> Path:
-    """Return the cached folder of a Marian model's preset; convert the model if necessary."""
+    """Return the cached folder of a converted model's preset; convert the model if necessary."""
     folder, name = repository.place, repository.name  # which may end in the two languages
     files = sorted(
         (path.name, path.stat()) for path in folder.iterdir() if path.is_file() and path.name not in NOTES
@@ -71,9 +71,12 @@ def _converted(repository: Preset) -> Path:
 
     def make(made: Path):
         print(f"{repository.given}: converting it to a kzoo preset, once", file=sys.stderr)
-        from kzoo.models.marian import read_marian
+        if repository.model_type == "marian":
+            from kzoo.models.marian import read_marian as read
+        else:
+            from kzoo.models.m2m import read_m2m as read
 
-        read_marian(folder, name).save_to_preset(made, dtype="float32")
+        read(folder, name).save_to_preset(made, dtype="float32")
 
     return cached_folder("converted", str([FORMAT, name, folder.resolve(), *stats]), make)
 
@@ -117,9 +120,9 @@ def load(preset: str | os.PathLike | Preset, **overrides) -> Any:
 def check_direction(preset: Preset, source: str | None, target: str | None):
     """Raise `UserError` for languages that a preset's small files rule out, as the translator would.
 
-    Those of a preset whose vocabulary names the target languages, as OPUS-MT's, are not known yet.
+    Those of a preset whose vocabulary names languages, as OPUS-MT's, are not known yet.
     """
-    if preset.is_marian or "tokenizers" not in preset.settings:
+    if preset.is_converted or "tokenizers" not in preset.settings:
         return
     if languages := preset.settings.get("languages"):
         if source is None or target is None:
@@ -132,14 +135,15 @@ def check_direction(preset: Preset, source: str | None, target: str | None):
                 raise UserError(f"the model's languages are {not_known(code, languages)}")
         return
     files = preset.settings["tokenizers"]
-    if not any(preset.object(file).get("class_name") == "MarianTokenizer" for file in files):
+    naming = ("MarianTokenizer", "LanguageTokenizer")
+    if not any(preset.object(file).get("class_name") in naming for file in files):
         _Languages(preset.settings).direction(source, target)
 
 
 class _Languages(TwoLanguages):
     """The two languages in a preset's settings."""
 
-    source_tokenizer = None
+    source_tokenizer = target_tokenizer = None
 
     def __init__(self, settings: dict):
         self.source_language, self.target_language = map(settings.get, ("source_language", "target_language"))

@@ -182,8 +182,9 @@ def _pairs(translator) -> list[tuple[str, str]]:
         codes = translator.languages
         return [(source, target) for source in codes for target in codes if source != target]
     source, target = translator.languages
-    targets = translator.target_languages or [target]
-    return [(one, end) for one in (source or "").split("+") for end in targets if one and end]
+    sources, targets = translator.source_languages, translator.target_languages or [target]
+    sources = sources or (source or "").split("+")
+    return [(one, end) for one in sources for end in targets if one and end and one != end]
 
 
 def libretranslate_routes(models: Sequence[Served], keys: Keys | None = None) -> list[Route]:

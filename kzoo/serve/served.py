@@ -137,7 +137,7 @@ class Served:
         self.limits.check_texts(prefixes or [], "prefix")
 
         def prepare() -> Prepared:
-            split = SplitTexts(texts, directions, split_sentences, self.translator.target_languages)
+            split = SplitTexts(texts, directions, split_sentences, self.translator.codes_in_text)
             self.limits.check_count(len(split.sentences))
             decoded = decoded_images(images, self.translator.image_shape)
             return self.translator.prepared(split, self.settings, images=decoded, prefixes=prefixes)

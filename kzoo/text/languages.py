@@ -2,37 +2,42 @@
 
 import importlib.util
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from kzoo.errors import UserError
+from kzoo.errors import UserError, nearest
 
+SHOWN = 12  # the most known languages that an error lists when some are likely
 Direction = tuple[str | None, str | None]  # source and target language; `None` if a preset names none
 
 # Not nan, which is often in Latin letters.
 CHINESE_CODES = {"zh", "cmn", "yue", "cjy", "gan", "hak", "hsn", "lzh", "wuu"}
 OTHERS_WITHOUT_SPACES = {"ja", "th", "lo", "km", "my", "shn", "bo", "dz"}
 # ISO 639's codes of three letters for languages with one of two (https://iso639-3.sil.org), some of a
-# macrolanguage's main language, as in FLORES, and OPUS-MT's jap, zhs and zht. Moses's rules, sentencex and
-# METEOR know languages by two letters alone.
+# macrolanguage's main language, as in FLORES; OPUS-MT's jap, zhs and zht; and M2M-100's ns, which has three.
+# Moses's rules, sentencex and METEOR know languages by two letters alone.
 THREE_LETTERS = (
     "aar:aa abk:ab afr:af aka:ak alb:sq als:sq amh:am ara:ar arb:ar arg:an arm:hy asm:as ava:av ave:ae "
-    "aym:ay aze:az azj:az bak:ba bam:bm baq:eu bel:be ben:bn bis:bi bod:bo bos:bs bre:br bul:bg bur:my "
-    "cat:ca ces:cs cha:ch che:ce chi:zh chu:cu chv:cv cmn:zh cor:kw cos:co cre:cr cym:cy cze:cs dan:da "
-    "deu:de div:dv dut:nl dzo:dz ekk:et ell:el eng:en epo:eo est:et eus:eu ewe:ee fao:fo fas:fa fij:fj "
-    "fin:fi fra:fr fre:fr fry:fy ful:ff geo:ka ger:de gla:gd gle:ga glg:gl glv:gv gre:el grn:gn guj:gu "
-    "hat:ht hau:ha hbs:sh heb:he her:hz hin:hi hmo:ho hrv:hr hun:hu hye:hy ibo:ig ice:is ido:io iii:ii "
-    "iku:iu ile:ie ina:ia ind:id ipk:ik isl:is ita:it jap:ja jav:jv jpn:ja kal:kl kan:kn kas:ks kat:ka "
-    "kau:kr kaz:kk khk:mn khm:km kik:ki kin:rw kir:ky kom:kv kon:kg kor:ko kua:kj kur:ku lao:lo lat:la "
-    "lav:lv lim:li lin:ln lit:lt ltz:lb lub:lu lug:lg lvs:lv mac:mk mah:mh mal:ml mao:mi mar:mr may:ms "
-    "mkd:mk mlg:mg mlt:mt mon:mn mri:mi msa:ms mya:my nau:na nav:nv nbl:nr nde:nd ndo:ng nep:ne nld:nl "
-    "nno:nn nob:nb nor:no npi:ne nya:ny oci:oc oji:oj ori:or orm:om ory:or oss:os pan:pa per:fa pes:fa "
-    "pli:pi plt:mg pol:pl por:pt pus:ps que:qu roh:rm ron:ro rum:ro run:rn rus:ru sag:sg san:sa sin:si "
-    "slk:sk slo:sk slv:sl sme:se smo:sm sna:sn snd:sd som:so sot:st spa:es sqi:sq srd:sc srp:sr ssw:ss "
-    "sun:su swa:sw swe:sv swh:sw tah:ty tam:ta tat:tt tel:te tgk:tg tgl:tl tha:th tib:bo tir:ti ton:to "
-    "tsn:tn tso:ts tuk:tk tur:tr twi:tw uig:ug ukr:uk urd:ur uzb:uz uzn:uz ven:ve vie:vi vol:vo wel:cy "
-    "wln:wa wol:wo xho:xh ydd:yi yid:yi yor:yo zha:za zho:zh zhs:zh zht:zh zsm:ms zul:zu"
+    "aym:ay ayr:ay aze:az azj:az bak:ba bam:bm baq:eu bel:be ben:bn bis:bi bod:bo bos:bs bre:br bul:bg "
+    "bur:my cat:ca ces:cs cha:ch che:ce chi:zh chu:cu chv:cv cmn:zh cor:kw cos:co cre:cr cym:cy cze:cs "
+    "dan:da deu:de div:dv dut:nl dzo:dz ekk:et ell:el eng:en epo:eo est:et eus:eu ewe:ee fao:fo fas:fa "
+    "fij:fj fil:tl fin:fi fra:fr fre:fr fry:fy ful:ff fuv:ff gaz:om geo:ka ger:de gla:gd gle:ga glg:gl "
+    "glv:gv gre:el grn:gn guj:gu hat:ht hau:ha hbs:sh heb:he her:hz hin:hi hmo:ho hrv:hr hun:hu hye:hy "
+    "ibo:ig ice:is ido:io iii:ii iku:iu ile:ie ina:ia ind:id ipk:ik isl:is ita:it jap:ja jav:jv jpn:ja "
+    "kal:kl kan:kn kas:ks kat:ka kau:kr kaz:kk khk:mn khm:km kik:ki kin:rw kir:ky kmr:ku knc:kr kom:kv "
+    "kon:kg kor:ko kua:kj kur:ku lao:lo lat:la lav:lv lim:li lin:ln lit:lt ltz:lb lub:lu lug:lg lvs:lv "
+    "mac:mk mah:mh mal:ml mao:mi mar:mr may:ms mkd:mk mlg:mg mlt:mt mon:mn mri:mi msa:ms mya:my nau:na "
+    "nav:nv nbl:nr nde:nd ndo:ng nep:ne nld:nl nno:nn nob:nb nor:no npi:ne ns:nso nya:ny oci:oc oji:oj "
+    "ori:or orm:om ory:or oss:os pan:pa pbt:ps per:fa pes:fa pli:pi plt:mg pol:pl por:pt pus:ps que:qu "
+    "quy:qu roh:rm ron:ro rum:ro run:rn rus:ru sag:sg san:sa sin:si slk:sk slo:sk slv:sl sme:se smo:sm "
+    "sna:sn snd:sd som:so sot:st spa:es sqi:sq srd:sc srp:sr ssw:ss sun:su swa:sw swe:sv swh:sw tah:ty "
+    "tam:ta tat:tt tel:te tgk:tg tgl:tl tha:th tib:bo tir:ti ton:to tsn:tn tso:ts tuk:tk tur:tr twi:tw "
+    "uig:ug ukr:uk urd:ur uzb:uz uzn:uz ven:ve vie:vi vol:vo wel:cy wln:wa wol:wo xho:xh ydd:yi yid:yi "
+    "yor:yo zha:za zho:zh zhs:zh zht:zh zsm:ms zul:zu"
 )
 TWO_LETTERS = dict(pair.split(":") for pair in THREE_LETTERS.split())
+
+# A code, and that of a known language which it may mean: Norwegian is mostly Bokmål.
+MAY_MEAN = {("no", "nb"), ("no", "nn"), ("nb", "no")}
 
 # ISO 639-5's codes of groups of languages, which some models' sources are, and mul, several languages
 # (https://www.loc.gov/standards/iso639-5/id.php).
@@ -130,18 +135,31 @@ def not_known(given: str, known: Sequence[str]) -> str:
     """Return the known codes and which are likely, for the error of a code that `matching_code` lacks."""
     likely = " or ".join(_fitting(given, known))
     meant = f"; did you mean {likely}?" if likely else ""
-    return f"{', '.join(known)}, not {given!r:.40}{meant}"
+    listed = ", ".join(known) if len(known) <= SHOWN else f"{len(known)} languages"
+    if len(known) > SHOWN and not likely:
+        meant = f"; {nearest(given, list(known))}"
+    return f"{listed}, not {given!r:.40}{meant}"
 
 
 def _fitting(given: str, known: Sequence[str]) -> list[str]:
     """Return the known codes of a language; those of another script or region are left out."""
     language, *rest = _parts(given)
-    fitting = []
-    for code in known:
-        own, *parts = _parts(code)
-        if own == language and (not rest or not parts or rest == parts):
-            fitting.append(code)
-    return fitting
+    asked = _by_kind(rest)
+
+    def fitting(same: Callable[[str], bool]) -> list[str]:
+        parts = {code: _parts(code) for code in known}
+        return [
+            code
+            for code, (own, *rest) in parts.items()
+            if same(own) and all(asked.get(kind, part) == part for kind, part in _by_kind(rest).items())
+        ]
+
+    return fitting(language.__eq__) or fitting(lambda own: (language, own) in MAY_MEAN)
+
+
+def _by_kind(parts: list[str]) -> dict[bool, str]:
+    """Return a code's region and its script, whose key is true."""
+    return {len(part) == 4: part for part in parts}
 
 
 def _parts(code: str) -> list[str]:
@@ -168,7 +186,27 @@ def common_chinese_characters() -> list[str]:
 
 
 class TwoLanguages:
-    """Mixin for a translator of one direction: its languages and tokenizers are `source_…` and `target_…`."""
+    """Mixin for a translator of one direction: its languages and tokenizers are `source_…` and `target_…`.
+
+    The vocabulary may name languages: the target's, as in OPUS-MT's models with several targets, or both, as
+    in M2M-100. Then either can be chosen in each call.
+    """
+
+    @property
+    def source_language(self) -> str | None:
+        """The code of the source language.
+
+        If the vocabulary names the source's languages, you can set it as `target_language`.
+        """
+        return self._source_language
+
+    @source_language.setter
+    def source_language(self, code: str | None):
+        if code and (named := self.source_languages):
+            code = _one_of(code, named, "from")
+        for tokenizer in self._naming("source"):
+            tokenizer.language = code
+        self._source_language = code
 
     @property
     def target_language(self) -> str | None:
@@ -183,7 +221,9 @@ class TwoLanguages:
     def target_language(self, code: str | None):
         named = self.target_languages
         if found := code and matching_code(code, named):
-            self.source_tokenizer.language = code = found
+            code = found
+            for tokenizer in self._naming("target"):
+                tokenizer.language = code
         elif named and code != getattr(self, "_target_language", code):
             raise UserError(f"the model translates to {not_known(str(code), named)}")
         self._target_language = code
@@ -192,6 +232,23 @@ class TwoLanguages:
     def target_languages(self) -> list[str]:
         """The codes of the target languages that the vocabulary names; empty for most models."""
         return getattr(self.source_tokenizer, "languages", [])
+
+    @property
+    def source_languages(self) -> list[str]:
+        """The codes of the source languages that the vocabulary names; empty for most models."""
+        return [] if self.codes_in_text else self.target_languages
+
+    @property
+    def codes_in_text(self) -> list[str]:
+        """The codes of the target languages that a text may begin with, as in OPUS-MT's `>>fra<< A dog.`"""
+        return getattr(self.source_tokenizer, "codes_in_text", [])
+
+    def _naming(self, side: str) -> list:
+        """Return the tokenizers that put the token of the source's or the target's language before texts."""
+        if self.codes_in_text:
+            return [self.source_tokenizer] if side == "target" else []
+        both = self.source_tokenizer, self.target_tokenizer
+        return [tokenizer for tokenizer in both if getattr(tokenizer, "names", None) == side]
 
     @property
     def languages(self) -> list[str | None]:
@@ -208,6 +265,14 @@ class TwoLanguages:
         """
         source, target = self.languages
         named = self.target_languages
+        if sources := self.source_languages:
+            source, target = source_language or source, target_language or target
+            if target is None or (source is None and self._naming("source")):
+                raise UserError(
+                    f"the model translates among {len(named)} languages: give source_language and "
+                    "target_language (--from and --to)"
+                )
+            return source and _one_of(source, sources, "from"), _one_of(target, named, "to")
         sources, targets = (source or "").split("+"), named or [target or ""]  # OPUS-MT has deu+eng
         for side, given, own, known in (
             ("from", source_language, source, sources),
@@ -240,6 +305,20 @@ class TwoLanguages:
         """Return the tokenizers of a direction's two languages."""
         return self.source_tokenizer, self.target_tokenizer
 
-    def tokenizer_options(self, target: str | None) -> dict[str, str]:
-        """Return options of the source tokenizer for translating into a language."""
-        return {"language": target} if target in self.target_languages else {}
+    def tokenizer_options(self, tokenizer, source: str | None, target: str | None) -> dict[str, str]:
+        """Return options of one of the two tokenizers for a direction: the language that its token names."""
+        for side, code in (("source", source), ("target", target)):
+            if code in self.target_languages and any(one is tokenizer for one in self._naming(side)):
+                return {"language": code}
+        return {}
+
+    def beginning(self, target: str | None) -> list[int]:
+        """Return the tokens that translations into a language begin with: its own; none in most models."""
+        begin = getattr(self.target_tokenizer, "beginning", None)
+        return begin(target) if begin else []
+
+
+def _one_of(given: str, named: Sequence[str], side: str) -> str:
+    if code := matching_code(given, named):
+        return code
+    raise UserError(f"the model translates {side} {not_known(given, named)}")

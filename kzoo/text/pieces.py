@@ -1,4 +1,4 @@
-"""The subwords of presets, without Keras: SentencePiece's, and those of OPUS-MT models."""
+"""The subwords of presets, without Keras: SentencePiece's, and those of OPUS-MT and of many languages."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +10,10 @@ from kzoo.text.texts import checked_texts
 from kzoo.text.vocabulary import SPECIAL, UNKNOWN
 
 SPACE = "▁"  # as SentencePiece writes it
-MODEL_FILE, PIECES_FILE = "vocabulary.spm", "pieces.json"  # a tokenizer's; the second, a MarianTokenizer's
+MODEL_FILE, PIECES_FILE = (
+    "vocabulary.spm",
+    "pieces.json",
+)  # a tokenizer's; the second, of one with a vocabulary
 
 
 class Subwords:
@@ -35,6 +38,8 @@ class Subwords:
 class MarianPieces:
     """SentencePiece's pieces, looked up in a vocabulary. See `MarianTokenizer` for arguments and errors."""
 
+    names = "target"  # the language of a direction that a source's token names
+
     def __init__(
         self,
         proto: bytes,
@@ -55,6 +60,11 @@ class MarianPieces:
         codes = (piece for piece in vocabulary if piece.startswith(">>") and piece.endswith("<<"))
         self.languages = [code[2:-2] for code in codes]
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
+
+    @property
+    def codes_in_text(self) -> list[str]:
+        """The languages that a text may choose itself, as `>>fra<< A dog.` does."""
+        return self.languages
 
     def tokenize(self, inputs: Sequence[str], language: str | None = None) -> list[list[int]]:
         """Return the token ids of each text for translation into `language`, by default the tokenizer's.
@@ -93,3 +103,55 @@ class MarianPieces:
         rows = ([self.vocabulary[token] for token in row if token not in SPECIAL] for row in inputs)
         # SentencePiece also joins bytes, and returns pieces that it does not know unchanged.
         return [self._processor.decode(row).replace(SPACE, " ").strip() for row in rows]
+
+
+class LanguagePieces(MarianPieces):
+    """Pieces after a language's token. See `LanguageTokenizer` for arguments and errors."""
+
+    codes_in_text: list[str] = []
+
+    def __init__(
+        self,
+        proto: bytes,
+        vocabulary: Sequence[str],
+        languages: dict[str, str],
+        names: str | None,
+        language: str | None = None,
+    ):
+        self.tokens, self.names = dict(languages), names
+        super().__init__(proto, vocabulary, language)
+
+    def set_vocabulary(self, proto: bytes, vocabulary: Sequence[str]):
+        super().set_vocabulary(proto, vocabulary)
+        if missing := [token for token in self.tokens.values() if token not in self.ids]:
+            raise UserError(f"the vocabulary lacks the language's token {missing[0]!r:.80}")
+        self.languages = list(self.tokens)
+        size = self._processor.vocab_size()
+        spelled = set(self._processor.id_to_piece(list(range(size))))
+        self._silent = {token for token, piece in enumerate(self.vocabulary) if piece not in spelled}
+
+    def beginning(self, language: str | None) -> list[int]:
+        """Return the tokens that texts of a language begin with: its own; none without a language.
+
+        Raises:
+            UserError: the vocabulary does not name the language.
+        """
+        if self.names is None or not language:
+            return []
+        if language not in self.tokens:
+            raise UserError(f"this vocabulary knows {len(self.tokens)} languages, not {language!r:.40}")
+        return [self.ids[self.tokens[language]]]
+
+    def tokenize(self, inputs: Sequence[str], language: str | None = None) -> list[list[int]]:
+        first = self.beginning(language or self.language)
+        rows = []
+        for text in checked_texts(inputs):
+            pieces = self._processor.encode(prepare(text, self._processor.normalize), out_type=str)
+            rows.append([*first, *(self.ids.get(piece, UNKNOWN) for piece in pieces)] if pieces else [])
+        return rows
+
+    __call__ = tokenize
+
+    def detokenize(self, inputs: Iterable[Iterable[int]]) -> list[str]:
+        """Return the texts of lists of ids, without special tokens and languages'."""
+        return super().detokenize([token for token in row if token not in self._silent] for row in inputs)

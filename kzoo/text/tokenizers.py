@@ -1,4 +1,4 @@
-"""Tokenizers that Keras can save: SentencePiece's subwords, and the pieces of OPUS-MT's Marian models."""
+"""Tokenizers that Keras can save: SentencePiece's subwords, and the pieces of models of other zoos."""
 
 import io
 import json
@@ -13,7 +13,7 @@ import sentencepiece
 from keras_hub.tokenizers import SentencePieceTokenizer, Tokenizer
 
 from kzoo.errors import JOINERS, UserError
-from kzoo.text.pieces import MODEL_FILE, PIECES_FILE, MarianPieces
+from kzoo.text.pieces import MODEL_FILE, PIECES_FILE, LanguagePieces, MarianPieces
 from kzoo.text.preparation import NUMBER, prepare
 from kzoo.text.vocabulary import END, PAD, START, UNKNOWN
 
@@ -262,3 +262,58 @@ class MarianTokenizer(MarianPieces, ListedTokens):
     def get_config(self):
         options = {"language": self.language, "normalize_punctuation": self.normalize_punctuation}
         return {**super().get_config(), **options}  # the vocabulary is an asset
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class LanguageTokenizer(LanguagePieces, MarianTokenizer):
+    """SentencePiece pieces after the token of a language, as in M2M-100, NLLB-200 and SMaLL-100.
+
+    A vocabulary maps pieces to ids as in `MarianTokenizer`. Names of special tokens in a text, and those of
+    languages, are plain text.
+
+    Args:
+        proto: bytes of the SentencePiece model. `None` until `load_preset_assets` or a saved model provides
+            it.
+        pieces: the vocabulary, special tokens first.
+        languages: each language's token by its code, such as `{"fr": "__fr__"}`.
+        names: which language of a direction the token names: `"source"`, `"target"`, or `None`: texts begin
+            with no token.
+        language: code of the language of texts, if a call names none; `None`: then texts begin with no token.
+        **kwargs: other arguments of `keras_hub.tokenizers.Tokenizer`.
+
+    Call arguments:
+        inputs: list of `str`.
+        language: code of the language.
+
+    Returns:
+        A list of lists of int, without start and end; nothing for a text of spaces.
+
+    Raises:
+        UserError: as for `MarianTokenizer`; a language without a token in the vocabulary.
+    """
+
+    def __init__(
+        self,
+        proto: bytes | None = None,
+        pieces: Sequence[str] = (),
+        languages: dict[str, str] | None = None,
+        names: str | None = None,
+        language: str | None = None,
+        **kwargs,
+    ):
+        if names not in ("source", "target", None):
+            raise UserError(f"names must be source, target or None, not {names!r:.80}")
+        self.tokens, self.names = dict(languages or {}), names
+        MarianTokenizer.__init__(self, proto, pieces, language, **kwargs)
+
+    def tokenize(self, inputs: Sequence[str], language: str | None = None) -> list[list[int]]:
+        if self.proto is None:
+            raise UserError(NO_VOCABULARY)
+        return LanguagePieces.tokenize(self, inputs, language)
+
+    __call__ = tokenize
+
+    def get_config(self):
+        config = super().get_config()
+        del config["normalize_punctuation"]
+        return {**config, "languages": self.tokens, "names": self.names}

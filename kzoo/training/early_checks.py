@@ -102,7 +102,7 @@ def _check_builder(recipe: Recipe, folder: Path) -> bool:
 def _check_trained(recipe: Recipe, folder: Path) -> bool:
     """Check what a trained preset's small files tell; return whether its model reads pictures."""
     preset = starting_preset(recipe, folder)
-    if preset.is_marian:  # it may have to be converted
+    if preset.is_converted:  # it may have to be converted
         return False
     settings, config = preset.settings, preset.backbone["config"]
     languages = settings.get("languages")

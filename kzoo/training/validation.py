@@ -80,7 +80,7 @@ class TranslationScore(keras.callbacks.Callback):
         direction = translator.direction(*self.direction)
         if self._prepared is None:
             directions = [direction] * len(self.source)
-            split = SplitTexts(self.source, directions, False, translator.target_languages)
+            split = SplitTexts(self.source, directions, False, translator.codes_in_text)
             self._prepared = translator.prepared(split, search, self.truncate, self.images)
             readings = self._prepared.readings
             if line := lacking_line([reading for reading in readings if reading.lacking], len(readings)):

@@ -373,7 +373,7 @@ def test_a_changed_setting_of_a_tokenizer_reaches_ctranslate2(repository):
 def test_it_is_converted_when_its_files_are_needed(repository, tmp_path, monkeypatch):
     monkeypatch.setenv("KZOO_CACHE", str(tmp_path))
     preset = locate(repository)
-    assert preset.is_marian and preset.name == "opus-mt-en-de"
+    assert preset.is_converted and preset.name == "opus-mt-en-de"
     assert not list(tmp_path.iterdir())
     assert preset.settings["class"] == "Translator"
     assert preset.folder.is_relative_to(tmp_path)
