@@ -79,8 +79,9 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     `translate_batch.json` to `translate_batch`; but without a maximum length in the translator's search,
     outputs can be as long as the model allows. With `min_length`, `no_repeat_ngram` or α = 0, CTranslate2's
     beam search finds other translations than Keras's: this warns. A Marian model's target language is a piece
-    that you put first, such as `>>fra<<`. The format stores position tables and T5's bias, so Legendre
-    positions and `position_encoding="bias"` are supported.
+    that you put first, such as `>>fra<<`. M2M-100 and NLLB-200 take the source's language there, such as
+    `__en__`, and the target's as `target_prefix`. The format stores position tables and T5's bias, so
+    Legendre positions and `position_encoding="bias"` are supported.
 
     Args:
         translator: a `Translator` on a `TransformerBackbone` that reads text only, without rotary or

@@ -16,6 +16,7 @@ from kzoo.errors import UserError
 from kzoo.files import atomic_folder, check_replaceable, check_space, read_object
 from kzoo.hub.location import find
 from kzoo.hub.preset import CONFIG_FILE, METADATA_FILE, SEARCH_FILE, TRANSLATOR_FILE, Preset, seal
+from kzoo.layers.layer import all_layers
 from kzoo.models.backbones import is_quantized
 from kzoo.models.preset_checks import (
     check_float16,
@@ -53,15 +54,17 @@ def write_preset(
     check_tokenizers(tokenizers)
     others = _others(Path(folder))
     backbone = translator.backbone
-    full = type(backbone).from_config({**backbone.get_config(), "dtype": "float32"})
     if is_quantized(backbone):
         raise UserError("a preset cannot hold a quantized model: save the original one")
-    if len(full.weights) != len(backbone.weights):
+    if any(getattr(layer, "lora_enabled", False) for layer in all_layers(backbone)):
         raise UserError(
             "a preset cannot hold a model with LoRA: save it as a .keras file, which merges LoRA into the "
             "weights, and load that"
         )
-    full.set_weights(backbone.get_weights())
+    full = backbone  # in float32 without a copy, which may be gigabytes
+    if backbone.dtype_policy.name != "float32":
+        full = type(backbone).from_config({**backbone.get_config(), "dtype": "float32"})
+        full.set_weights(backbone.get_weights())
     if dtype == "float16":
         check_float16(full.weights)
     with atomic_folder(folder) as unfinished:

@@ -128,7 +128,7 @@ class LanguagePieces(MarianPieces):
         self.languages = list(self.tokens)
         size = self._processor.vocab_size()
         spelled = set(self._processor.id_to_piece(list(range(size))))
-        self._silent = {token for token, piece in enumerate(self.vocabulary) if piece not in spelled}
+        self.silent = {token for token, piece in enumerate(self.vocabulary) if piece not in spelled}
 
     def beginning(self, language: str | None) -> list[int]:
         """Return the tokens that texts of a language begin with: its own; none without a language.
@@ -154,4 +154,4 @@ class LanguagePieces(MarianPieces):
 
     def detokenize(self, inputs: Iterable[Iterable[int]]) -> list[str]:
         """Return the texts of lists of ids, without special tokens and languages'."""
-        return super().detokenize([token for token in row if token not in self._silent] for row in inputs)
+        return super().detokenize([token for token in row if token not in self.silent] for row in inputs)

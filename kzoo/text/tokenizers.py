@@ -22,6 +22,7 @@ NO_VOCABULARY = (
     "load the model from a file or a preset, or build it with a tokenizer"
 )
 STRAY = 0.01  # if fewer sentences than this share have characters that NFKC replaces, they are stray
+UNTRACKED = ("vocabulary", "ids", "silent")  # large attributes
 INVISIBLE = regex.compile(rf"[[\p{{Zs}}\p{{Cc}}\p{{Cf}}]--[{JOINERS}]]", regex.V1)
 
 
@@ -180,6 +181,12 @@ class ListedTokens(Tokenizer):
         super().__init__(dtype=kwargs.pop("dtype", "int32"), **kwargs)
         self.vocabulary, self.ids = [], {}
         self.built = True  # Keras quantizes only models whose layers are built
+
+    def __setattr__(self, name, value):
+        if name in UNTRACKED:  # Keras would wrap each entry: for 128,000 pieces, 5 s
+            object.__setattr__(self, name, value)
+        else:
+            super().__setattr__(name, value)
 
     def vocabulary_size(self) -> int:
         """Return V, the four special tokens included."""
