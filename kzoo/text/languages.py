@@ -13,7 +13,7 @@ Direction = tuple[str | None, str | None]  # source and target language; `None` 
 CHINESE_CODES = {"zh", "cmn", "yue", "cjy", "gan", "hak", "hsn", "lzh", "wuu"}
 OTHERS_WITHOUT_SPACES = {"ja", "th", "lo", "km", "my", "shn", "bo", "dz"}
 # ISO 639's codes of three letters for languages with one of two (https://iso639-3.sil.org), some of a
-# macrolanguage's main language, as in FLORES; OPUS-MT's jap, zhs and zht; and M2M-100's ns, which has three.
+# macrolanguage's main language, as in FLORES, and OPUS-MT's jap, zhs and zht.
 # Moses's rules, sentencex and METEOR know languages by two letters alone.
 THREE_LETTERS = (
     "aar:aa abk:ab afr:af aka:ak alb:sq als:sq amh:am ara:ar arb:ar arg:an arm:hy asm:as ava:av ave:ae "
@@ -26,7 +26,7 @@ THREE_LETTERS = (
     "kal:kl kan:kn kas:ks kat:ka kau:kr kaz:kk khk:mn khm:km kik:ki kin:rw kir:ky kmr:ku knc:kr kom:kv "
     "kon:kg kor:ko kua:kj kur:ku lao:lo lat:la lav:lv lim:li lin:ln lit:lt ltz:lb lub:lu lug:lg lvs:lv "
     "mac:mk mah:mh mal:ml mao:mi mar:mr may:ms mkd:mk mlg:mg mlt:mt mon:mn mri:mi msa:ms mya:my nau:na "
-    "nav:nv nbl:nr nde:nd ndo:ng nep:ne nld:nl nno:nn nob:nb nor:no npi:ne ns:nso nya:ny oci:oc oji:oj "
+    "nav:nv nbl:nr nde:nd ndo:ng nep:ne nld:nl nno:nn nob:nb nor:no npi:ne nya:ny oci:oc oji:oj "
     "ori:or orm:om ory:or oss:os pan:pa pbt:ps per:fa pes:fa pli:pi plt:mg pol:pl por:pt pus:ps que:qu "
     "quy:qu roh:rm ron:ro rum:ro run:rn rus:ru sag:sg san:sa sin:si slk:sk slo:sk slv:sl sme:se smo:sm "
     "sna:sn snd:sd som:so sot:st spa:es sqi:sq srd:sc srp:sr ssw:ss sun:su swa:sw swe:sv swh:sw tah:ty "
@@ -36,8 +36,8 @@ THREE_LETTERS = (
 )
 TWO_LETTERS = dict(pair.split(":") for pair in THREE_LETTERS.split())
 
-# A code, and that of a known language which it may mean: Norwegian is mostly Bokmål.
-MAY_MEAN = {("no", "nb"), ("no", "nn"), ("nb", "no")}
+# A code, and that of a known language which it may mean. Norwegian is mostly Bokmål; M2M-100 has ns for nso.
+MAY_MEAN = {("no", "nb"), ("no", "nn"), ("nb", "no"), ("nso", "ns"), ("ns", "nso")}
 
 # ISO 639-5's codes of groups of languages, which some models' sources are, and mul, several languages
 # (https://www.loc.gov/standards/iso639-5/id.php).
@@ -245,6 +245,8 @@ class TwoLanguages:
 
     def _naming(self, side: str) -> list:
         """Return the tokenizers that put the token of the source's or the target's language before texts."""
+        if not self.target_languages:
+            return []
         if self.codes_in_text:
             return [self.source_tokenizer] if side == "target" else []
         both = self.source_tokenizer, self.target_tokenizer
