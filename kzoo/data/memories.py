@@ -36,6 +36,9 @@ MARKUP = {"bpt", "ept", "it", "ph", "ut", "sub", "x", "bx", "ex", "sc", "ec", "s
 UNTRANSLATED = {"new", "needs-translation", "initial"}
 NOT_APPROVED = "not approved"
 
+# For lxml: what a file may not do.
+SAFE_XML = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False}
+
 Unit = dict[str, Any] | str  # texts by language; or why there are none
 
 
@@ -185,16 +188,12 @@ def _elements(path: Path, *tags: str) -> Iterator:
     checked = False
     try:
         with _opened(path) as file:
-            safe = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False}
-            parsed = etree.iterparse(file, tag=tags, remove_comments=True, remove_pis=True, **safe)
+            parsed = etree.iterparse(file, tag=tags, remove_comments=True, remove_pis=True, **SAFE_XML)
             for _, element in parsed:
                 if not checked:
-                    dtd = element.getroottree().docinfo.internalDTD
-                    if dtd is not None and next(dtd.iterentities(), None) is not None:
-                        raise UserError(f"{path}: declares entities, which are not read: remove its DOCTYPE")
+                    check_declares_no_entities(element, str(path))
                     checked = True
-                if (entity := next(element.iter(etree.Entity), None)) is not None:
-                    raise UserError(f"{path}, line {element.sourceline}: not XML (unknown {entity.text})")
+                check_no_entities(element, str(path))
                 yield element
                 element.clear()
                 while element.getprevious() is not None:
@@ -203,6 +202,21 @@ def _elements(path: Path, *tags: str) -> Iterator:
         raise UserError(f"{path}, line {error.lineno}: not XML ({first_line(error)})") from None
     except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(path, error) from None
+
+
+def check_declares_no_entities(element, where: str):
+    """Raise `UserError` if the XML of an element, named `where`, declares entities."""
+    dtd = element.getroottree().docinfo.internalDTD
+    if dtd is not None and next(dtd.iterentities(), None) is not None:
+        raise UserError(f"{where}: declares entities, which are not read: remove its DOCTYPE")
+
+
+def check_no_entities(element, where: str):
+    """Raise `UserError` if an element of the XML named `where` has entities, which are not read."""
+    from lxml import etree
+
+    if (entity := next(element.iter(etree.Entity), None)) is not None:
+        raise UserError(f"{where}, line {element.sourceline}: not XML (unknown {entity.text})")
 
 
 def _name(element) -> str:

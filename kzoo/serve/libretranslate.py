@@ -19,9 +19,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from kzoo.documents.markup import Markup
 from kzoo.errors import UserError
 from kzoo.serve.keys import Keys, sent_key
-from kzoo.serve.markup import Markup
 from kzoo.serve.served import Served
 from kzoo.text.languages import Direction, common_code, english_name, main_code, matching_code
 

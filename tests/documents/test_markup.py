@@ -5,7 +5,7 @@ from message_of import message_of
 
 pytest.importorskip("bs4")
 
-from kzoo.serve.markup import Markup  # noqa: E402
+from kzoo.documents.markup import Markup  # noqa: E402
 
 WORDS = {
     "A dog runs.": "Ein Hund rennt.",

@@ -1,0 +1,160 @@
+"""A document of any format: its texts, each once, and the same document with their translations."""
+
+import importlib
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from kzoo.documents.inline import Segment, texts, translated
+from kzoo.documents.placeholders import has_words, translate_keeping
+from kzoo.errors import UserError, first_line
+from kzoo.files import atomic_write, check_file_name
+
+# The module of each format, by the ending of the file's name. It has `read(path) -> Content`.
+FORMATS = {
+    "office": (".docx", ".pptx"),
+    "opendocument": (".odt",),
+    "web": (".html", ".htm"),
+    "epub": (".epub",),
+    "gettext": (".po",),
+    "xliff": (".xliff", ".xlf"),
+    "web_json": (".json",),
+    "subtitles": (".srt", ".vtt"),
+}
+BY_ENDING = {ending: module for module, endings in FORMATS.items() for ending in endings}
+
+
+class Content(NamedTuple):
+    """What a format's module reads from a file.
+
+    Attributes:
+        segments: the pieces to translate.
+        write: writes the document, in which segments may have been replaced, to a file; its second argument
+            is the language of the translations.
+        languages: those of the texts and of their translations, if the file names them.
+    """
+
+    segments: Iterable[Segment]
+    write: Callable[[BinaryIO, str | None], object]
+    languages: tuple[str | None, str | None] = (None, None)
+
+
+class Document:
+    """A file whose texts are to be translated.
+
+    Args:
+        path: the file; the ending of its name is its format.
+
+    Attributes:
+        texts: what `write` needs the translations of, each once: texts with single spaces. Those without
+            words, such as numbers, are left out.
+        languages: of the texts and of their translations, if the file names them.
+
+    Raises:
+        UserError: the format is not known; the file cannot be read, is damaged, or not what its name says; it
+            declares XML's entities, or unpacks to too much; a package is missing.
+    """
+
+    def __init__(self, path: Path):
+        module = BY_ENDING.get(Path(path).suffix.lower())
+        if module is None:
+            raise UserError(f"{path}: no document that is known by its ending: {', '.join(BY_ENDING)}")
+        check_file_name(path)
+        self.path = path
+        try:
+            read = importlib.import_module(f"kzoo.documents.{module}").read
+            segments, self._write, self.languages = read(Path(path))
+            self._segments = [segment for segment in segments if any(map(has_words, texts(segment.pieces)))]
+        except DAMAGED as error:
+            raise _unreadable(path, error) from None
+        found = (text for segment in self._segments for text in texts(segment.pieces) if has_words(text))
+        self.texts = list(dict.fromkeys(found))
+
+    def write(self, file: BinaryIO, translations: Mapping[str, str], target: str | None = None) -> list[str]:
+        """Write the document with translations, once.
+
+        Args:
+            file: opened for writing.
+            translations: of each of `texts`; an empty one leaves what needs it as it was.
+            target: the language of the translations.
+
+        Returns:
+            The places in the document that were left as they were.
+        """
+        left, known = [], _Known(translations)
+        try:
+            for segment in self._segments:
+                new = translated(segment.pieces, known, target)
+                if new is None:
+                    left.append(segment.place)
+                else:
+                    segment.put(new)
+            self._write(file, target)
+        except DAMAGED as error:
+            if isinstance(error, OSError) and error.filename != str(self.path):
+                raise  # from writing
+            raise _unreadable(self.path, error) from None
+        return left
+
+
+class _Known(dict):
+    """Translations; those of texts without words are the texts."""
+
+    def __missing__(self, text: str) -> str:
+        return text
+
+
+def is_document(path: Path) -> bool:
+    """Return whether a file is a document that kzoo translates, by the ending of its name."""
+    return Path(path).suffix.lower() in BY_ENDING
+
+
+def translate_document(
+    path: Path, output: Path, translate: Callable[[list[str]], list[str]], target: str | None = None
+) -> list[str]:
+    """Write a document's translation.
+
+    Args:
+        path: the document.
+        output: the file to write; its name has the same ending.
+        translate: returns the translations of texts of one or more sentences.
+        target: the language of the translations; it says whether words have spaces between them.
+
+    Returns:
+        The places in the document that were left as they were, because a placeholder was lost.
+
+    Raises:
+        UserError: as `Document`; the endings differ; the output cannot be written.
+
+    Example:
+
+        translator = kzoo.presets.load("pope_small_multi30k_en_de")
+        translate = functools.partial(translator.translate, split_sentences=True)
+        translate_document("report.docx", "bericht.docx", translate, "de")
+    """
+    check_ending(path, output)
+    document = Document(path)
+    translations = translate_keeping(document.texts, translate)
+    with atomic_write(output) as whole, open(whole, "wb") as file:
+        return document.write(file, dict(zip(document.texts, translations, strict=True)), target)
+
+
+def check_ending(path: Path, output: Path):
+    """Raise `UserError` if the name of a document's translation has another ending."""
+    ending = Path(path).suffix.lower()
+    if Path(output).suffix.lower() != ending:
+        raise UserError(f"{output}: the translation of {path} ends in {ending}, too: give such a name")
+
+
+# What reading a damaged file raises: zipfile's errors, those of text, and deep nesting.
+DAMAGED = (
+    OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError, UnicodeError
+)  # fmt: skip
+
+
+def _unreadable(path: Path, error: Exception) -> UserError:
+    if getattr(error, "errno", None) is not None:
+        return UserError(f"{path}: cannot be read ({error.strerror})")
+    return UserError(f"{path}: is damaged, or not what its name says ({first_line(error)})")

@@ -1,0 +1,150 @@
+"""Texts with inline elements, such as a bold word, and the elements' places in the translations."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Union
+
+from kzoo.text.languages import has_spaces
+
+Piece = Union[str, "Inline"]
+
+
+class Inline(NamedTuple):
+    """An element within a text. One without text, such as a picture, ends the text.
+
+    `node` is what the format knows it by.
+    """
+
+    node: Any
+    pieces: list[Piece]
+
+
+class Segment(NamedTuple):
+    """A piece of a document that is translated by itself.
+
+    Attributes:
+        place: where in the document it is, for people.
+        pieces: its texts and elements.
+        put: replaces its pieces in the document.
+    """
+
+    place: str
+    pieces: list[Piece]
+    put: Callable[[list[Piece]], object]
+
+
+def joined(pieces: Iterable[Piece]) -> list[Piece]:
+    """Return pieces with neighbouring strings as one."""
+    found = []
+    for piece in pieces:
+        if isinstance(piece, str) and found and isinstance(found[-1], str):
+            found[-1] += piece
+        elif piece:
+            found.append(piece)
+    return found
+
+
+def whole(pieces: Iterable[Piece]) -> str:
+    """Return the text of pieces as it is in the document."""
+    return "".join(piece if isinstance(piece, str) else whole(piece.pieces) for piece in pieces)
+
+
+def texts(pieces: list[Piece]) -> Iterator[str]:
+    """Yield the texts that `translated` needs the translations of, with single spaces, as HTML shows them."""
+    for run in _runs(pieces):
+        if text := _text(run):
+            yield text
+            if len(run) > 1 or isinstance(run[0], Inline):
+                for piece in run:
+                    yield from texts([piece] if isinstance(piece, str) else piece.pieces)
+
+
+def translated(
+    pieces: list[Piece], translations: Mapping[str, str], target: str | None
+) -> list[Piece] | None:
+    """Return pieces with translations.
+
+    A text goes on through inline elements. Its translation has them where the translation of their own text
+    is found; if one is not found, the texts before, in and after each element are translated by themselves.
+
+    Args:
+        pieces: as of a segment.
+        translations: of each of `texts`; an empty one: there is none.
+        target: the language of the translations.
+
+    Returns:
+        The new pieces; `None` if a translation that is needed is empty.
+    """
+    new = []
+    for run in _runs(pieces):
+        found = _translated(run, translations, target)
+        if found is None:
+            return None
+        new += found
+    return new
+
+
+def _runs(pieces: list[Piece]) -> Iterator[list[Piece]]:
+    """Yield the pieces of each text, and those between."""
+    run = []
+    for piece in pieces:
+        if isinstance(piece, str) or _text([piece]):
+            run.append(piece)
+            continue
+        if run:
+            yield run
+        yield [piece]
+        run = []
+    if run:
+        yield run
+
+
+def _text(pieces: list[Piece]) -> str:
+    return " ".join(whole(pieces).split())
+
+
+def _translated(run: list[Piece], translations: Mapping[str, str], target: str | None) -> list[Piece] | None:
+    if not _text(run):
+        return run
+    elements = [piece for piece in run if isinstance(piece, Inline)]
+    found = translations[_text(run)]
+    if not found:
+        return None
+    places = {} if len(run) == 1 and elements else _places(elements, found, translations, target)
+    if len(places) < len(elements):
+        parts = [_apart(piece, translations, target) for piece in run]
+        return None if None in parts else parts
+    new, place = [], 0
+    for (start, stop), element in sorted(places.items(), key=lambda item: item[0]):
+        new += [found[place:start], element._replace(pieces=[found[start:stop]])]
+        place = stop
+    begin, end = _edges(whole(run))
+    return joined([begin, *new, found[place:], end])
+
+
+def _apart(piece: Piece, translations: Mapping[str, str], target: str | None) -> Piece | None:
+    """Return the translation of a piece by itself."""
+    if isinstance(piece, Inline):
+        pieces = translated(piece.pieces, translations, target)
+        return None if pieces is None else piece._replace(pieces=pieces)
+    if not (text := _text([piece])):
+        return piece
+    begin, end = _edges(piece)
+    return begin + translations[text] + end if translations[text] else None
+
+
+def _places(elements: list[Inline], found: str, translations: Mapping[str, str], target: str | None) -> dict:
+    """Return where in a translation each element's own translation is; without those that are not clear."""
+    places, edge = {}, r"\b" if has_spaces(target) else ""
+    for element in elements:
+        own = translations[_text([element])].rstrip(".。").strip()
+        hits = [hit.span() for hit in re.finditer(edge + re.escape(own) + edge, found, re.I)] if own else []
+        nested = any(isinstance(piece, Inline) for piece in element.pieces)
+        if len(hits) == 1 and not nested and not any(a < hits[0][1] and hits[0][0] < b for a, b in places):
+            places[hits[0]] = element
+    return places
+
+
+def _edges(text: str) -> tuple[str, str]:
+    """Return the white space at both ends of a text that has more than that."""
+    return text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]

@@ -1,0 +1,129 @@
+"""The texts of a piece of HTML, and the same HTML with their translations."""
+
+import importlib.util
+import warnings
+from collections.abc import Iterator, Mapping
+
+from kzoo.documents.inline import Inline, Piece, Segment, texts, translated
+from kzoo.errors import UserError
+
+# Elements that stand within a sentence; all others end it.
+INLINE = {
+    *("a", "abbr", "b", "bdi", "bdo", "big", "cite", "del", "dfn", "em", "font", "i", "ins", "label", "mark"),
+    *("q", "s", "small", "span", "strong", "sub", "sup", "time", "tt", "u"),
+}
+KEPT = {"code", "kbd", "math", "pre", "samp", "script", "style", "svg", "textarea", "var"}  # as they are
+
+
+class Markup:
+    """A piece of HTML whose texts are to be translated.
+
+    Code, attributes, and elements with `translate="no"` stay. `kzoo.documents.inline` says what becomes of
+    the elements within a text.
+
+    Args:
+        html: str or bytes.
+        parser: BeautifulSoup's, `"html.parser"`, or `"xml"` for XHTML.
+
+    Attributes:
+        soup: BeautifulSoup's.
+        segments: the pieces between elements that end a text; their places are numbers.
+        texts: those that `translated` needs the translations of, each once.
+
+    Raises:
+        UserError: BeautifulSoup is not installed, or the elements are nested too deeply.
+    """
+
+    def __init__(self, html: str | bytes, parser: str = "html.parser"):
+        if not importlib.util.find_spec("bs4"):
+            raise UserError("HTML cannot be read, because beautifulsoup4 is not installed")
+        from bs4 import BeautifulSoup
+
+        try:
+            with warnings.catch_warnings():  # it warns of text that is an address, or of XML
+                warnings.simplefilter("ignore")
+                self.soup = BeautifulSoup(html, parser)
+            self.segments = [_segment(str(number), run) for number, run in enumerate(_runs(self.soup), 1)]
+        except RecursionError:
+            raise UserError("the HTML's elements are nested too deeply") from None
+        found = (text for segment in self.segments for text in texts(segment.pieces))
+        self.texts = list(dict.fromkeys(found))
+
+    def translated(self, translations: Mapping[str, str], target: str | None) -> str:
+        """Return the HTML with translations.
+
+        Args:
+            translations: of each of `texts`.
+            target: the language of the translations.
+        """
+        for segment in self.segments:
+            if new := translated(segment.pieces, translations, target):
+                segment.put(new)
+        return str(self.soup)
+
+
+def _runs(element) -> Iterator[list]:
+    """Yield the runs of nodes below an element that are a text each."""
+    run = []
+    for node in element.contents:
+        if _inline(node):
+            run.append(node)
+            continue
+        if _has_text(run):
+            yield run
+        run = []
+        if _is_element(node) and not _kept(node):
+            yield from _runs(node)
+    if _has_text(run):
+        yield run
+
+
+def _is_element(node) -> bool:
+    return hasattr(node, "contents")
+
+
+def _inline(node) -> bool:
+    """Return whether a node is text, or an element of a text's markup; a comment or a script is neither."""
+    from bs4 import NavigableString
+
+    if not _is_element(node):
+        return type(node) is NavigableString
+    return node.name in INLINE and not _kept(node) and all(map(_inline, node.contents))
+
+
+def _kept(element) -> bool:
+    classes = element.get("class") or ()
+    return element.name in KEPT or element.get("translate") == "no" or "notranslate" in classes
+
+
+def _has_text(nodes: list) -> bool:
+    return any(node.get_text().strip() for node in nodes)
+
+
+def _segment(place: str, run: list) -> Segment:
+    def put(pieces: list[Piece]):
+        parent, at = run[0].parent, run[0].parent.index(run[0])
+        for node in run:
+            node.extract()
+        for node in reversed(_nodes(pieces)):
+            parent.insert(at, node)
+
+    return Segment(place, _pieces(run), put)
+
+
+def _pieces(nodes: list) -> list[Piece]:
+    return [Inline(node, _pieces(node.contents)) if _is_element(node) else str(node) for node in nodes]
+
+
+def _nodes(pieces: list[Piece]) -> list:
+    """Return the nodes of pieces, with the elements' contents replaced."""
+    found = []
+    for piece in pieces:
+        if isinstance(piece, str):
+            found.append(piece)
+            continue
+        contents = _nodes(piece.pieces)
+        piece.node.clear()
+        piece.node.extend(contents)
+        found.append(piece.node)
+    return found

@@ -1,0 +1,181 @@
+"""Documents and presentations of Microsoft Office (ECMA-376): their paragraphs are made of runs.
+
+WordprocessingML and DrawingML name what a paragraph is made of alike: `p`, `r`, `t`, `rPr`, in their own
+namespaces.
+"""
+
+import copy
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from kzoo.documents.archive import Archive
+from kzoo.documents.document import Content
+from kzoo.documents.inline import Inline, Piece, Segment, joined, whole
+from kzoo.documents.xml import local_name, parsed, serialized
+
+PARTS = {
+    ".docx": (r"word/(document|header|footer|footnotes|endnotes)\d*\.xml", "word/"),
+    ".pptx": (r"ppt/(slides|notesSlides|diagrams)/\w+\.xml", "ppt/"),
+}
+CONTAINERS = {"hyperlink", "ins", "moveTo", "sdt", "smartTag"}  # of runs
+TEXTS = {"t", "noBreakHyphen"}  # in runs
+# What has no place of its own in a text. Beginnings stay before the text, ends behind it.
+BEGINNINGS = {"pPr", "bookmarkStart", "commentRangeStart", "permStart", "sdtPr"}
+ENDS = {"bookmarkEnd", "commentRangeEnd", "permEnd", "proofErr", "endParaRPr", "sdtEndPr"}
+UNSEEN = {"lastRenderedPageBreak", "softHyphen"}
+HYPHEN = "\u2011"  # a noBreakHyphen
+# Spelling and languages: what neighbouring runs of one look differ in.
+NO_LOOK = {"lang", "altLang", "noProof", "dirty", "err", "smtClean"}
+SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+
+
+def read(path: Path) -> Content:
+    """Read a .docx or .pptx."""
+    archive = Archive(path, *PARTS[path.suffix.lower()])
+    trees = {name: parsed(content, f"{path}: {name}") for name, content in archive.parts.items()}
+
+    def write(file: BinaryIO, target: str | None):
+        archive.write(file, {name: serialized(tree) for name, tree in trees.items()})
+
+    return Content((segment for name, tree in trees.items() for segment in _segments(name, tree)), write)
+
+
+def _segments(name: str, tree) -> Iterator[Segment]:
+    for number, paragraph in enumerate(list(tree.iter("{*}p")), 1):
+        runs = _Runs(paragraph, paragraph.tag.removesuffix("p"))
+        yield Segment(f"{name}, paragraph {number}", runs.pieces, runs.put)
+
+
+class _Runs:
+    """The runs in a paragraph, or in a container within one.
+
+    Those that look as most of the text does are strings, and the others elements, whose nodes are runs,
+    `_Runs` of containers, or anything else that a paragraph may have.
+    """
+
+    def __init__(self, parent, namespace: str, container=None):
+        self.element, self._parent, self._namespace = container, parent, namespace
+        found = list(self._found())
+        looks = Counter()
+        for node, text in found:
+            if isinstance(text, str) and text.strip():
+                looks[_look(node)] += len(text)
+        usual = max(looks, key=looks.get, default=None)
+        self._usual, self.pieces, last = None, [], None
+        for node, text in found:
+            look = None
+            if not isinstance(text, str):
+                self.pieces.append(Inline(node, text))
+            elif not text.strip() or (look := _look(node)) == usual:
+                self._usual = self._usual if look is None and self._usual is not None else node
+                self.pieces.append(text)
+            elif look == last:
+                before = self.pieces.pop()
+                self.pieces.append(before._replace(pieces=[whole([before]) + text]))
+            else:
+                self.pieces.append(Inline(node, [text]))
+            last = look
+        self.pieces = joined(self.pieces)
+        if self._usual is None:
+            self._usual = next(parent.iter(f"{namespace}r"), None)
+
+    def _found(self) -> Iterator[tuple[Any, str | list[Piece]]]:
+        """Yield nodes with the text of those that are runs, and the pieces of others."""
+        self._nodes = []
+        for child in list(self._parent):
+            name = local_name(child)
+            if name in BEGINNINGS | ENDS or not name:
+                continue
+            runs = _split(child) if child.tag == f"{self._namespace}r" else [child]
+            self._nodes += runs
+            for run in runs:
+                text = _text(run) if run.tag == f"{self._namespace}r" else ""
+                within = child.find("{*}sdtContent") if name == "sdt" else child
+                if text:
+                    yield run, text
+                elif name in CONTAINERS and within is not None:
+                    inner = _Runs(within, self._namespace, child)
+                    yield inner, inner.pieces
+                else:
+                    yield run, []
+
+    def put(self, pieces: list[Piece]):
+        """Replace the runs by pieces."""
+        new = []
+        for piece in pieces:
+            if isinstance(piece, str):
+                new.append(_with_text(self._usual, piece))
+            elif isinstance(piece.node, _Runs):
+                piece.node.put(piece.pieces)
+                new.append(piece.node.element)
+            else:
+                new.append(_with_text(piece.node, whole(piece.pieces)) if piece.pieces else piece.node)
+        ends = [child for child in self._parent if local_name(child) in ENDS]
+        for node in self._nodes + ends:
+            self._parent.remove(node)
+        self._parent.extend(new + ends)
+
+
+def _split(run) -> list:
+    """Return a run as several, in its place, of which each has text alone, or one other thing."""
+    groups = []
+    for child in list(run):
+        name = local_name(child)
+        if name in UNSEEN:
+            run.remove(child)
+        elif name != "rPr":
+            if name in TEXTS and groups and local_name(groups[-1][-1]) in TEXTS:
+                groups[-1].append(child)
+            else:
+                groups.append([child])
+    if len(groups) < 2:
+        return [run]
+    properties, runs = run.find("{*}rPr"), []
+    for group in groups:
+        part = run.makeelement(run.tag, run.attrib, run.nsmap)
+        if properties is not None:
+            part.append(copy.deepcopy(properties))
+        part.extend(group)
+        run.addprevious(part)
+        runs.append(part)
+    run.getparent().remove(run)
+    return runs
+
+
+def _text(run) -> str:
+    found = [HYPHEN if local_name(child) == "noBreakHyphen" else child.text or ""
+             for child in run if local_name(child) in TEXTS]  # fmt: skip
+    return "".join(found)
+
+
+def _look(run) -> str:
+    """Return what tells how a run looks."""
+    from lxml import etree
+
+    properties = run.find("{*}rPr")
+    if properties is None:
+        return ""
+    own = sorted(item for item in properties.items() if item[0] not in NO_LOOK)
+    inner = sorted(
+        etree.tostring(child, method="c14n", with_tail=False)
+        for child in properties
+        if local_name(child) not in NO_LOOK
+    )
+    return repr([own, inner]) if own or inner else ""
+
+
+def _with_text(run, text: str):
+    """Return a copy of a run with another text."""
+    new = copy.deepcopy(run)
+    new.tail = None
+    for child in list(new):
+        if local_name(child) != "rPr":
+            new.remove(child)
+    element = new.makeelement(f"{new.tag[:-1]}t")
+    element.text = text
+    if text != text.strip() and "wordprocessingml" in new.tag:
+        element.set(SPACE, "preserve")
+    new.append(element)
+    return new

@@ -1,0 +1,74 @@
+"""What a translation must hold exactly as its text does: numbers, addresses, and what programs fill in."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import regex
+
+PLACEHOLDER = regex.compile(
+    r"""
+    (?:https?|ftp)://[^\s<>"]*[^\s<>"'.,;:!?)\]] | www\.[^\s<>"]*[^\s<>"'.,;:!?)\]]
+    | [\w.+-]+@[\w-]+(?:\.[\w-]+)+
+    | [$#%@]?(?P<braces>\{(?:[^{}]|(?&braces))*\})  # {0}, {{name}}, ${x}, %{n}, ICU's {n, plural, …}
+    | %%
+    # %s, %1$s, %(name)s, %5.2f
+    | (?<!\d)%(?:\(\w+\)|\d+\$)?[-+\#0]*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcrsap@]
+    | &\#?\w+;
+    | (?<![\w.,])\d++(?:[.,:/]\d++)*+(?![\w])
+    """,
+    regex.VERBOSE,
+)
+# The words of a part between placeholders, and what is around them.
+PART = regex.compile(r"(?s)(\W*)(.*?)(\W*)")
+
+
+def has_words(text: str) -> bool:
+    """Return whether a text has letters outside its placeholders."""
+    return any(map(str.isalpha, PLACEHOLDER.sub("", text)))
+
+
+def keeps(text: str, translation: str) -> bool:
+    """Return whether a translation has the text's placeholders, each as often, and no others."""
+    return _placeholders(text) == _placeholders(translation)
+
+
+def translate_keeping(texts: list[str], translate: Callable[[list[str]], list[str]]) -> list[str]:
+    """Return translations that keep the texts' placeholders.
+
+    If one was lost, the parts between the placeholders are translated by themselves.
+
+    Args:
+        texts: such as those of a document.
+        translate: returns the translations of texts.
+
+    Returns:
+        The translations; `""` for a text of which no translation was found that keeps them.
+    """
+    found = translate(texts)
+    lost = [number for number, text in enumerate(texts) if not keeps(text, found[number])]
+    split = {number: list(_parts(texts[number])) for number in lost}
+    words = list(dict.fromkeys(part for parts in split.values() for part in parts if has_words(part)))
+    known = dict(zip(words, translate(words), strict=True)) if words else {}
+    for number, parts in split.items():
+        whole = "".join(_unended(known[part], part) if part in known else part for part in parts)
+        found[number] = whole if keeps(texts[number], whole) else ""
+    return found
+
+
+def _placeholders(text: str) -> Counter:
+    return Counter(match[0] for match in PLACEHOLDER.finditer(text))
+
+
+def _parts(text: str):
+    """Yield a text's placeholders, the words between them, and the marks between these."""
+    place = 0
+    for match in PLACEHOLDER.finditer(text):
+        yield from PART.fullmatch(text[place : match.start()]).groups()
+        yield match[0]
+        place = match.end()
+    yield from PART.fullmatch(text[place:]).groups()
+
+
+def _unended(translation: str, part: str) -> str:
+    """Return a translation without a full stop that a part does not have."""
+    return translation if part[-1] in ".。" else translation.rstrip(".。")

@@ -1,0 +1,62 @@
+"""Subtitles, SubRip's and WebVTT's: the texts of the cues are translated; their times and the rest stay."""
+
+import math
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from kzoo.documents.document import Content
+from kzoo.documents.inline import Piece, Segment
+from kzoo.documents.tagged import string_of, tagged_pieces
+from kzoo.errors import UserError
+
+TIMES = r"(?:\d+:)?\d+:\d+[,.]\d+"
+CUE = re.compile(
+    rf"(?m)^(?P<times>[ \t]*{TIMES}[ \t]+-->[ \t]+{TIMES}[^\r\n]*)\r?\n(?P<text>[^\r\n]+(?:\r?\n[^\r\n]+)*)"
+)
+WRAPPED = re.compile(r"\r?\n(?!\s*[-–—])")  # a dash begins what another person says
+
+
+def read(path: Path) -> Content:
+    """Read an .srt or .vtt."""
+    content = path.read_bytes()
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not valid {encoding.upper()} ({error.reason}): save it as UTF-8") from None
+    if not CUE.search(text):
+        raise UserError(f"{path}: has no subtitles of {path.suffix}")
+    new = {}
+
+    def segments() -> Iterator[Segment]:
+        for cue in CUE.finditer(text):
+            shown, times = cue["text"], cue["times"].strip()
+            pieces = tagged_pieces(WRAPPED.sub(" ", shown).replace("\r\n", "\n"))
+            yield Segment(f"at {times}", pieces, lambda pieces, at=cue: put(at, pieces))
+
+    def put(cue: re.Match, pieces: list[Piece]):
+        lines = _wrapped(string_of(pieces), cue["text"].count("\n") + 1)
+        new[cue.start()] = ("\r\n" if "\r\n" in cue[0] else "\n").join(lines)
+
+    def write(file: BinaryIO, target: str | None):
+        def cue_of(cue: re.Match) -> str:
+            head = cue[0][: cue.start("text") - cue.start()]
+            return head + new.get(cue.start(), cue["text"])
+
+        file.write(CUE.sub(cue_of, text).encode(encoding))
+
+    return Content(segments(), write)
+
+
+def _wrapped(text: str, count: int) -> list[str]:
+    """Return a text in at most `count` lines of about the same length, unless it has several already."""
+    lines = text.split("\n")
+    if len(lines) > 1 or count == 1:
+        return lines
+    width = math.ceil(len(text) / count)
+    while len(lines := textwrap.wrap(text, width)) > count:
+        width += 1
+    return lines

@@ -1,0 +1,79 @@
+"""XLIFF, versions 1.2 and 2: the units without a translation get one, to be reviewed.
+
+https://docs.oasis-open.org/xliff/v1.2/os/xliff-core.html, https://docs.oasis-open.org/xliff/xliff-core/v2.1/
+"""
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from kzoo.data.memories import UNTRANSLATED
+from kzoo.documents.document import Content
+from kzoo.documents.inline import Piece, Segment
+from kzoo.documents.xml import fill, local_name, mixed_pieces, parsed, serialized
+
+INLINE = {"g", "mrk", "pc"}
+SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+
+
+def read(path: Path) -> Content:
+    """Read an .xliff or .xlf."""
+    tree = parsed(path.read_bytes(), str(path))
+    root = tree.getroot()
+    files, names = list(root.iter("{*}file")), ("source-language", "target-language")
+    if root.get("version", "").startswith("2"):
+        files, names = [root], ("srcLang", "trgLang")
+
+    def write(file: BinaryIO, target: str | None):
+        for element in files if target else ():
+            if not element.get(names[1]):
+                element.set(names[1], target)
+        file.write(serialized(tree))
+
+    languages = tuple(next((file.get(name) for file in files if file.get(name)), None) for name in names)
+    return Content(_segments(root), write, languages)
+
+
+def _segments(root) -> Iterator[Segment]:
+    for unit in root.iter("{*}trans-unit", "{*}unit"):
+        said = (above.get("translate") for above in (unit, *unit.iterancestors()))
+        if next(filter(None, said), "yes") == "no":
+            continue
+        old = local_name(unit) == "trans-unit"
+        for part in [unit] if old else unit.iterfind("{*}segment"):
+            source, target = part.find("{*}source"), part.find("{*}target")
+            if source is not None and not _is_translated(part, target):
+                yield from _parts(f"unit {unit.get('id')}", old, part, source, target)
+
+
+def _is_translated(part, target) -> bool:
+    if target is None or not (len(target) or (target.text or "").strip()):
+        return False
+    return (target.get("state") or part.get("state")) not in UNTRANSLATED
+
+
+def _parts(place: str, old: bool, part, source, target) -> Iterator[Segment]:
+    """Yield the texts of a unit: its own, or those of its segments, which XLIFF 1.2 marks in a copy of it."""
+    marked = part.find("{*}seg-source")
+    model = source if marked is None else marked
+    new = copy.deepcopy(model)
+    new.tag = source.tag.removesuffix("source") + "target"
+    for key in list(new.attrib):
+        if key != SPACE:
+            del new.attrib[key]
+    if old:
+        new.set("state", "needs-review-translation")
+
+    def put(element, pieces: list[Piece]):
+        fill(element, pieces)
+        if new.getparent() is None:
+            if target is not None:
+                part.remove(target)
+            model.addnext(new)
+            if not old:
+                part.set("state", "translated")
+
+    segments = [mark for mark in new.iter("{*}mrk") if mark.get("mtype") == "seg"]
+    for element in segments or [new]:
+        yield Segment(place, mixed_pieces(element, INLINE), lambda pieces, at=element: put(at, pieces))

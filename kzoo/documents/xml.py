@@ -1,0 +1,83 @@
+"""XML as trees of lxml, read without entities, and elements with mixed content as pieces of text."""
+
+import importlib.util
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+
+from kzoo.data.memories import SAFE_XML, check_declares_no_entities, check_no_entities
+from kzoo.documents.inline import Inline, Piece, joined
+from kzoo.errors import UserError, first_line
+
+
+def parsed(content: bytes, where: str):
+    """Return the tree of an XML file.
+
+    Raises:
+        UserError: it is not XML, or has entities; or lxml is missing.
+    """
+    if not importlib.util.find_spec("lxml"):
+        raise UserError(f"{where} needs lxml: pip install lxml")
+    from lxml import etree
+
+    try:
+        root = etree.fromstring(content, etree.XMLParser(**SAFE_XML))
+    except etree.XMLSyntaxError as error:
+        raise UserError(f"{where}, line {error.lineno}: not XML ({first_line(error)})") from None
+    check_declares_no_entities(root, where)
+    check_no_entities(root, where)
+    return root.getroottree()
+
+
+def serialized(tree) -> bytes:
+    """Return the XML file of a tree, in its own encoding."""
+    from lxml import etree
+
+    alone = tree.docinfo.standalone
+    return etree.tostring(
+        tree, xml_declaration=True, encoding=tree.docinfo.encoding or "UTF-8", standalone=alone
+    )
+
+
+def local_name(element) -> str:
+    """Return an element's name without its namespace; of a comment, `""`."""
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+
+
+def mixed_pieces(
+    element, inline: Collection[str], characters: Mapping[str, str] = MappingProxyType({})
+) -> list[Piece]:
+    """Return the text and the elements in an element.
+
+    Args:
+        element: lxml's.
+        inline: the names of elements that stand within a text.
+        characters: the names of elements that stand for characters, which replace them.
+    """
+    found = [element.text or ""]
+    for child in element:
+        name = local_name(child)
+        if name in characters:
+            found.append(characters[name])
+        else:
+            within = mixed_pieces(child, inline, characters) if name in inline else []
+            found.append(Inline(child, within))
+        found.append(child.tail or "")
+    return joined(found)
+
+
+def fill(element, pieces: list[Piece]):
+    """Replace the contents of an element by pieces, as of `mixed_pieces`."""
+    element.text = None
+    element[:] = []
+    last = None
+    for piece in pieces:
+        if isinstance(piece, Inline):
+            last = piece.node
+            last.tail = None
+            if piece.pieces:
+                fill(last, piece.pieces)
+            element.append(last)
+        elif last is None:
+            element.text = (element.text or "") + piece
+        else:
+            last.tail = (last.tail or "") + piece
