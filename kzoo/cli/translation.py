@@ -10,7 +10,7 @@ import stat
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, BinaryIO, Literal
 
@@ -25,6 +25,7 @@ from kzoo.files import atomic_write, check_writable, file_lock, sha256
 app = typer.Typer()
 # Lines to translate between writes: an eighth of all, within these bounds. Large blocks are faster.
 FEWEST, MOST = 4096, 65536
+MOST_PLACES = 20  # in a document, that are listed
 Unknown = Literal["copy", "error", "translate"]
 
 
@@ -47,7 +48,13 @@ def translate(
     source: options.From = None,
     target: options.To = None,
     file: Annotated[
-        Path | None, typer.Option("--input", "-i", help="A text file with one sentence or text per line.")
+        Path | None,
+        typer.Option(
+            "--input",
+            "-i",
+            help="A text file with one sentence or text per line, or a document: "
+            "docx, pptx, odt, html, epub, po, xliff, json, srt, vtt.",
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write; standard output by default.")
@@ -99,14 +106,16 @@ def translate(
     """Translate a sentence, a file or standard input."""
     from kzoo.data import open_features
     from kzoo.decoding.search_settings import checked_n
-    from kzoo.presets.shelf import check_direction, locate
+    from kzoo.presets.shelf import locate
     from kzoo.text.reading import UnknownCharactersWarning, lacking_line
     from kzoo.text.sentences import SplitTexts
 
     located = locate(preset)
     limits = {"min_length": min_length, "no_repeat_ngram": no_repeat_ngram}
     search = chosen_search(located, beam_size, length_penalty, gnmt, max_length, **limits)
-    check_direction(located, source, target)
+    document = _document(file, output, n_best > 1 or prefix or image or images) if file else None
+    source, target = _directed(located, document, source, target)
+    split = split or document is not None
     if text and file is not None:
         raise UserError("sentences and --input exclude each other: give one of them")
     if output and not text and _is_input(output, file):
@@ -115,18 +124,18 @@ def translate(
         raise UserError("--image and --images exclude each other: give pictures or features")
     checked_n(n_best, search)
     follows = _is_followed() and not (text or file or output or image or images or len(prefix or ()) > 1)
-    sentences = [] if follows else _sentences(text, file)
+    sentences = document.texts if document else [] if follows else _sentences(text, file)
     features = open_features(images) if images else None
     if output:
         check_writable(output)
     needs = {"pictures": image or images, "a prefix": prefix}
     translator = open_translator(located, search, engine, compute_type, device, needs)
     languages = translator.named_direction(source, target)
-    done = 0
+    done, rows_are = 0, "texts" if document else "lines"
 
-    def translated(block: list[str], **rows) -> bytes:
+    def found(block: list[str], **rows) -> list:
         try:
-            results = translator.n_best(
+            return translator.n_best(
                 block,
                 n=n_best,
                 truncate=truncate,
@@ -140,8 +149,17 @@ def translate(
         except UserError as error:  # it counts from this block's first line
             if not done:
                 raise
-            raise UserError(f"in the lines after line {done:,}: {error}") from None
-        return _lines(results, n_best, done + 1).encode("utf-8")
+            raise UserError(f"in the {rows_are} after {rows_are[:-1]} {done:,}: {error}") from None
+
+    def translated(block: list[str], **rows) -> bytes:
+        if document:
+            from kzoo.documents.placeholders import translate_keeping
+
+            best = translate_keeping(
+                block, lambda texts: [results[0].text for results in found(texts)], languages[0]
+            )
+            return "".join(f"{translation}\n" for translation in best).encode("utf-8")
+        return _lines(found(block, **rows), n_best, done + 1).encode("utf-8")
 
     if follows:
         advance = None
@@ -172,9 +190,16 @@ def translate(
     def where() -> str:
         resumes = done and written and os.path.isfile(written.name)  # a device is not
         kept = f", kept in {written.name}: the same command resumes" if resumes else ""
-        return f"stopped after {done:,} of {len(sentences):,} lines{kept}"
+        return f"stopped after {done:,} of {len(sentences):,} {rows_are}{kept}"
 
-    growing = contextlib.nullcontext() if output is None else growing_file(output, digest.hexdigest())
+    left = []
+
+    def document_of(lines: BinaryIO, file: BinaryIO):
+        translations = dict(zip(sentences, lines.read().decode("utf-8").split("\n"), strict=False))
+        left.extend(document.write(file, translations, languages[1]))
+
+    finish = document_of if document else shutil.copyfileobj
+    growing = contextlib.nullcontext() if output is None else growing_file(output, digest.hexdigest(), finish)
     text_of = whole.text_of
     del whole  # as large as the text
     # A stop while the file is packed, too.
@@ -195,6 +220,51 @@ def translate(
                 done = min(block.stop, len(sentences))
     if notice:
         print(printable(notice), file=sys.stderr)
+    if left:
+        places = "; ".join(left[:MOST_PLACES]) + ("; …" if len(left) > MOST_PLACES else "")
+        print(
+            printable(f"{len(left):,} left as in {file}, without a sound translation: {places}"),
+            file=sys.stderr,
+        )
+
+
+def _document(file: Path, output: Path | None, others: object):
+    """Return the document in a file; `None` if it is text. `others` are options that are for text alone.
+
+    Raises:
+        UserError: it cannot be read, or the options do not fit.
+    """
+    from kzoo.documents.document import Document, check_ending, is_document
+
+    if not is_document(file):
+        return None
+    if others:
+        raise UserError(f"{file} is a document: leave out --n-best, --prefix, --image and --images")
+    if output is None:
+        raise UserError(f"{file} is a document: give --output, which ends in {file.suffix}, too")
+    check_ending(file, output)
+    return Document(file)
+
+
+def _directed(preset, document, source: str | None, target: str | None) -> tuple[str | None, str | None]:
+    """Return the languages given, or else a document's own.
+
+    Raises:
+        UserError: the document has others, or the preset's small files rule them out.
+    """
+    from kzoo.presets.shelf import check_direction
+    from kzoo.text.languages import matching_code
+
+    given, own = (source, target), document.languages if document else (None, None)
+    for option, code, named in zip(("--from", "--to"), given, own, strict=True):
+        if code and named and not matching_code(code, [named]):
+            raise UserError(f"{document.path} names the language {named}, not {code} ({option})")
+    source, target = (code or named for code, named in zip(given, own, strict=True))
+    try:
+        check_direction(preset, source, target)
+    except UserError as error:
+        raise UserError(f"{document.path}: {error}" if any(own) else str(error)) from None
+    return source, target
 
 
 def _print(content: bytes):
@@ -252,16 +322,19 @@ def _arriving_lines() -> Iterator[list[str]]:
 
 
 @contextlib.contextmanager
-def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
+def growing_file(
+    path: Path, made_of: str, finish: Callable[[BinaryIO, BinaryIO], object]
+) -> Iterator[BinaryIO]:
     """Yield a file to append to. When the block ends without an error, it becomes `path`.
 
     Until then, it is `NAME.DIGEST.part` next to `path`, and holds what interrupted calls wrote. At the end,
-    it is copied, compressed if `path` ends in `.gz`, `.bz2` or `.xz`, and removed. A device or a pipe is
-    written directly.
+    `finish` writes `path` from it, compressed if `path` ends in `.gz`, `.bz2` or `.xz`, and it is removed. A
+    device or a pipe is written directly.
 
     Args:
         path: the file.
         made_of: text that identifies the contents; a different text starts a new file.
+        finish: writes `path`; its arguments are what was appended, and the file to write.
 
     Raises:
         UserError: another process is writing it.
@@ -286,7 +359,7 @@ def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
                 open(whole, "wb") as new,
                 packer(new) as packed,
             ):
-                shutil.copyfileobj(text, packed)
+                finish(text, packed)
             part.unlink(missing_ok=True)
         finally:
             if part.exists() and not part.stat().st_size:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Union
 
+from kzoo.documents.placeholders import unended
 from kzoo.text.languages import has_spaces
 
 Piece = Union[str, "Inline"]
@@ -60,7 +61,7 @@ def texts(pieces: list[Piece]) -> Iterator[str]:
 
 
 def translated(
-    pieces: list[Piece], translations: Mapping[str, str], target: str | None
+    pieces: list[Piece], translations: Mapping[str, str], target: str | None, part: bool = False
 ) -> list[Piece] | None:
     """Return pieces with translations.
 
@@ -71,13 +72,14 @@ def translated(
         pieces: as of a segment.
         translations: of each of `texts`; an empty one: there is none.
         target: the language of the translations.
+        part: bool. Whether the pieces are part of a text, whose translations get no full stop of their own.
 
     Returns:
         The new pieces; `None` if a translation that is needed is empty.
     """
     new = []
     for run in _runs(pieces):
-        found = _translated(run, translations, target)
+        found = _translated(run, translations, target, part)
         if found is None:
             return None
         new += found
@@ -103,34 +105,32 @@ def _text(pieces: list[Piece]) -> str:
     return " ".join(whole(pieces).split())
 
 
-def _translated(run: list[Piece], translations: Mapping[str, str], target: str | None) -> list[Piece] | None:
-    if not _text(run):
+def _translated(
+    run: list[Piece], translations: Mapping[str, str], target: str | None, part: bool
+) -> list[Piece] | None:
+    if not (text := _text(run)):
         return run
-    elements = [piece for piece in run if isinstance(piece, Inline)]
-    found = translations[_text(run)]
+    found = translations[text]
     if not found:
         return None
+    if part:
+        found = unended(found, text)
+    new, elements = [], [piece for piece in run if isinstance(piece, Inline)]
     places = {} if len(run) == 1 and elements else _places(elements, found, translations, target)
     if len(places) < len(elements):
-        parts = [_apart(piece, translations, target) for piece in run]
-        return None if None in parts else parts
-    new, place = [], 0
+        for piece in run:
+            own = [piece] if isinstance(piece, str) else piece.pieces
+            inner = translated(own, translations, target, part or len(run) > 1)
+            if inner is None:
+                return None
+            new += inner if isinstance(piece, str) else [piece._replace(pieces=inner)]
+        return new
+    place = 0
     for (start, stop), element in sorted(places.items(), key=lambda item: item[0]):
         new += [found[place:start], element._replace(pieces=[found[start:stop]])]
         place = stop
     begin, end = _edges(whole(run))
     return joined([begin, *new, found[place:], end])
-
-
-def _apart(piece: Piece, translations: Mapping[str, str], target: str | None) -> Piece | None:
-    """Return the translation of a piece by itself."""
-    if isinstance(piece, Inline):
-        pieces = translated(piece.pieces, translations, target)
-        return None if pieces is None else piece._replace(pieces=pieces)
-    if not (text := _text([piece])):
-        return piece
-    begin, end = _edges(piece)
-    return begin + translations[text] + end if translations[text] else None
 
 
 def _places(elements: list[Inline], found: str, translations: Mapping[str, str], target: str | None) -> dict:

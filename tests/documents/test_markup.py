@@ -44,7 +44,7 @@ def translated(html, target="de", words=WORDS):
         ("<i><b>A dog runs.</b></i>", "<i><b>Ein Hund rennt.</b></i>"),
         # Which of two, or one of several levels, is not clear: each piece is translated by itself.
         ("<i>the</i> the <b>page</b>", "<i>die</i> die <b>Seite</b>"),
-        ("A <i><b>dog</b></i> runs.", "Ein <i><b>Hund.</b></i> rennt."),
+        ("A <i><b>dog</b></i> runs.", "Ein <i><b>Hund</b></i> rennt."),
         ("A<br>A", "Ein<br/>Ein"),
         (KEPT, KEPT),
         ("<p>A<ul><li>dog<li>A</ul>", "<p>Ein<ul><li>Hund.<li>Ein</li></li></ul></p>"),
