@@ -18,7 +18,18 @@ import types
 import typing
 from pathlib import Path
 
-PACKAGES = ("data", "text", "models", "decoding", "evaluation", "export", "hub", "serve", "training")
+PACKAGES = (
+    "data",
+    "documents",
+    "text",
+    "models",
+    "decoding",
+    "evaluation",
+    "export",
+    "hub",
+    "serve",
+    "training",
+)
 SECTION = re.compile(r"([A-Z][A-Za-z ]+(?: \([a-z ]+\))?):$")
 MODULES = {"keras": "keras", "kzoo": "kzoo", "np": "numpy as np", "uvicorn": "uvicorn"}  # of examples
 ADDRESS = re.compile(r"https?://[^\s`]*[^\s`.,;)]")

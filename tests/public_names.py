@@ -21,7 +21,7 @@ from kzoo.serve.rest import model_routes
 from kzoo.training.recipe import Recipe
 
 PACKAGES = ("layers", "models", "presets", "text", "data", "decoding", "evaluation", "training", "hub")
-LAZY = ("export", "serve")  # not imported by `import kzoo`
+LAZY = ("documents", "export", "serve")  # not imported by `import kzoo`
 
 
 def listing() -> list[str]:

@@ -21,6 +21,7 @@ ALLOWED = {
     "text": {"text", "errors"},
     "scenes": {"scenes", "errors"},
     "data": {"data", "scenes", "text", "errors", "files"},
+    "documents": {"documents", "data", "text", "errors", "files"},
     "decoding": {"decoding", "text", "errors", "images"},
     # `translator.export(…)` calls the export, which knows the models.
     "models": {
@@ -41,13 +42,26 @@ ALLOWED = {
     "presets": {"presets", "models", "decoding", "hub", "text", "errors", "files", "sizes"},
     "evaluation": {"evaluation", "training", "data", "presets", "hub", "scenes", "text", "errors", "files"},
     "export": {"export", "engine", "models", "decoding", "hub", "text", "errors", "files"},
-    "serve": {"serve", "engine", "models", "presets", "decoding", "hub", "text", "errors", "files", "images"}
+    "serve": {
+        "serve",
+        "documents",
+        "engine",
+        "models",
+        "presets",
+        "decoding",
+        "hub",
+        "text",
+        "errors",
+        "files",
+        "images",
+    }
     | {"scenes"},  # the page's examples
     "cli": {
         "cli",
         "training",
         "evaluation",
         "data",
+        "documents",
         "presets",
         "decoding",
         "export",
@@ -201,6 +215,7 @@ def test_everything_can_be_imported_where_modules_of_one_system_are_missing(impo
         "from kzoo.text import segments_to_tags",
         "from kzoo.presets import list_presets; list_presets()",
         "from kzoo.data import open_corpus; open_corpus('scenes').pairs('val', 'en', 'de')",
+        "from kzoo.documents import is_document; is_document('a.docx')",
         "from kzoo.training.recipe_files import read_recipe",
     ],
 )

@@ -50,6 +50,7 @@ def translate_keeping(
         The translations; `""` for a text of which no translation was found that keeps them.
     """
     found = translate(texts)
+    known = dict(zip(texts, found, strict=True))
     lost = [number for number, text in enumerate(texts) if not keeps(text, found[number])]
     split = {number: split_sentences(texts[number], source) for number in lost}
     needed = dict.fromkeys(
@@ -57,9 +58,9 @@ def translate_keeping(
         for sentences in split.values()
         for sentence in sentences
         for part in (sentence.strip(), *_parts(sentence))
-        if has_words(part)
+        if has_words(part) and part not in known
     )
-    known = dict(zip(needed, translate(list(needed)), strict=True)) if needed else {}
+    known |= zip(needed, translate(list(needed)), strict=True) if needed else ()
     for number, sentences in split.items():
         whole = "".join(_keeping(sentence, known) for sentence in sentences)
         found[number] = whole if keeps(texts[number], whole) else ""

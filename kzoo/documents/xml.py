@@ -32,7 +32,7 @@ def serialized(tree) -> bytes:
     """Return the XML file of a tree, in its own encoding."""
     from lxml import etree
 
-    alone = tree.docinfo.standalone
+    alone = tree.docinfo.standalone or None
     return etree.tostring(
         tree, xml_declaration=True, encoding=tree.docinfo.encoding or "UTF-8", standalone=alone
     )
