@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import json
 import os
 import signal
 import subprocess
@@ -270,3 +271,74 @@ def test_languages_that_a_preset_lacks_are_refused_without_loading_it(monkeypatc
         result = CliRunner().invoke(cli.app, ["translate", preset, "A dog.", *options])
         assert isinstance(result.exception, UserError)
         assert any(code in str(result.exception) for code in ("--from", "es", "fr"))
+
+
+DOCUMENT = {"title": "line 1", "twice": ["line 2", "line 2"], "more": [f"line {n}" for n in range(3, 9)]}
+
+
+@pytest.fixture
+def document(upper, monkeypatch):
+    """The name of a document of eight texts, which are translated to capitals; `bad` gets a number."""
+
+    def n_best(texts, n, **options):
+        assert options["split_sentences"]
+        if upper.stop_at in texts:
+            os.kill(os.getpid(), signal.SIGTERM)
+        upper.seen += texts
+        return [[Hypothesis("7" if text == "bad" else text.upper(), -1.0)] for text in texts]
+
+    upper.n_best = n_best
+    Path("in.json").write_text(json.dumps(DOCUMENT))
+    return "in.json"
+
+
+def translated(*arguments):
+    return CliRunner().invoke(cli.app, ["translate", "../m", *arguments])
+
+
+def test_a_document_is_translated_and_goes_on_after_a_stop(upper, document):
+    upper.stop_at = "line 7"
+    stopped = translated("-i", document, "-o", "out.json")
+    assert stopped.exit_code == 143 and "stopped after 6 of 8 texts, kept in" in stopped.stderr
+    assert not Path("out.json").exists()
+    upper.stop_at, upper.seen = None, []
+    assert translated("-i", document, "-o", "out.json").exit_code == 0
+    assert upper.seen == ["line 7", "line 8"]
+    assert Path("out.json").read_text() == json.dumps(DOCUMENT).replace("line", "LINE")
+    assert sorted(os.listdir()) == ["in.json", "in.txt", "out.json"]
+
+
+def test_what_a_document_keeps_untranslated_is_printed(document):
+    Path(document).write_text('{\n"a": "good",\n"b": "bad"}')
+    done = translated("-i", document, "-o", "out.json")
+    assert "line 3" in done.stderr and "line 2" not in done.stderr
+    assert json.loads(Path("out.json").read_text()) == {"a": "GOOD", "b": "bad"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "give --output"),
+        (["-o", "out.txt"], "ends in .json"),
+        (["-o", "out.json", "--n-best", "2"], "--n-best"),
+        (["-o", "in.json"], "is the input"),
+    ],
+)
+def test_options_that_do_not_fit_a_document(upper, document, arguments, says):
+    assert says in str(translated("-i", document, *arguments).exception)
+    assert (upper.seen, sorted(os.listdir())) == ([], ["in.json", "in.txt"])
+
+
+def test_the_languages_of_a_document_are_those_of_the_model(upper, document):
+    pytest.importorskip("lxml")
+    unit = '<trans-unit id="1"><source>one</source></trans-unit>'
+    for source, target, options, says in (
+        ("en-US", "de", [], None),
+        ("en", "de", ["--to", "fr"], "names the language de, not fr"),
+        ("fr", "de", [], "in.xlf: the model translates from en, not 'fr'"),
+    ):
+        languages = f'source-language="{source}" target-language="{target}"'
+        Path("in.xlf").write_text(f'<xliff version="1.2"><file {languages}>{unit}</file></xliff>')
+        done = translated("-i", "in.xlf", "-o", "out.xlf", *options)
+        assert says in str(done.exception) if says else done.exit_code == 0
+    assert upper.seen == ["one"]

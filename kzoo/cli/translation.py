@@ -222,10 +222,8 @@ def translate(
         print(printable(notice), file=sys.stderr)
     if left:
         places = "; ".join(left[:MOST_PLACES]) + ("; …" if len(left) > MOST_PLACES else "")
-        print(
-            printable(f"{len(left):,} left as in {file}, without a sound translation: {places}"),
-            file=sys.stderr,
-        )
+        why = "texts left as they were, because numbers or placeholders changed in translation"
+        print(printable(f"{file}: {len(left):,} {why}: {places}"), file=sys.stderr)
 
 
 def _document(file: Path, output: Path | None, others: object):

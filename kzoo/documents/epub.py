@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from kzoo.documents.archive import Archive
 from kzoo.documents.document import Content
-from kzoo.documents.markup import Markup
+from kzoo.documents.web import marked_up
 from kzoo.documents.xml import parsed
 
 PAGES = r"(?i).+\.(xhtml|html|htm|ncx)"
@@ -22,7 +22,7 @@ def read(path: Path) -> Content:
     for name, content in archive.parts.items():
         numbered = ENTITY.sub(_numbered, content)
         parsed(numbered, f"{path}: {name}")  # BeautifulSoup would repair what is damaged
-        pages[name] = Markup(numbered, "xml")
+        pages[name] = marked_up(numbered, f"{path}: {name}", "xml")
     segments = (
         segment._replace(place=f"{name}, text {segment.place}")
         for name, page in pages.items()

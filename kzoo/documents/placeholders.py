@@ -77,7 +77,7 @@ def _keeping(sentence: str, known: dict[str, str]) -> str:
     text = sentence.strip()
     if text in known and keeps(text, known[text]):
         return known[text] + sentence[len(sentence.rstrip()) :]
-    return "".join(unended(known[part], part) if part in known else part for part in _parts(sentence))
+    return "".join(unended(known[part], part) if has_words(part) else part for part in _parts(sentence))
 
 
 def _placeholders(text: str) -> Counter:

@@ -68,9 +68,12 @@ def _parts(place: str, old: bool, part, source, target) -> Iterator[Segment]:
     def put(element, pieces: list[Piece]):
         fill(element, pieces)
         if new.getparent() is None:
-            if target is not None:
-                part.remove(target)
-            model.addnext(new)
+            if target is None:
+                new.tail = None
+                model.addnext(new)
+            else:
+                new.tail = target.tail
+                part.replace(target, new)
             if not old:
                 part.set("state", "translated")
 

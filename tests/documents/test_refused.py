@@ -1,0 +1,105 @@
+"""Files that lie are refused in a line, and nothing is written."""
+
+import json
+import struct
+import zipfile
+from pathlib import Path
+
+import pytest
+from message_of import message_of
+
+from kzoo.documents import Document, archive, translate_document
+
+pytest.importorskip("bs4")
+pytest.importorskip("lxml")
+
+BOMB = '<!DOCTYPE x [<!ENTITY a "aaa"><!ENTITY b "&a;&a;">]><x><p>&b;</p></x>'
+OUTSIDE = '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><x><p>&a;</p></x>'
+
+
+def zipped(name: str, content: str | bytes) -> bytes:
+    path = Path("made.zip")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        new.writestr(name, content)
+    return path.read_bytes()
+
+
+def docx(content: str | bytes) -> bytes:
+    return zipped("word/document.xml", content)
+
+
+def lying() -> bytes:
+    """An archive whose directory says that its part has one byte."""
+    content = docx("<x>" + 1000 * "a" + "</x>")
+    return content.replace(struct.pack("<I", 1007), struct.pack("<I", 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.docx", lambda: b"PK\x03\x04 damaged", "is damaged"),
+        ("a.docx", lambda: docx("<x>a</x>")[:-30], "is damaged"),
+        ("a.docx", lying, "is damaged"),
+        ("a.docx", lambda: docx("<x>"), "word/document.xml, line 1: not XML"),
+        ("a.docx", lambda: docx(BOMB), "declares entities"),
+        ("a.odt", lambda: docx("<x/>"), "has no content.xml"),
+        ("a.odt", lambda: zipped("content.xml", OUTSIDE), "declares entities"),
+        ("a.epub", lambda: zipped("a.xhtml", BOMB), "has no META-INF"),
+        ("a.xliff", BOMB.encode, "declares entities"),
+        ("a.xlf", lambda: b"msgid", "not XML"),
+        ("a.json", lambda: b"[" * 100_000, "not JSON"),
+        ("a.json", lambda: b'{"a": "b"', "not JSON"),
+        ("a.srt", lambda: b"text", "no subtitles"),
+        ("a.srt", lambda: b"1\n00:00:01,000 --> 00:00:02,000\n\xff\n", "not valid UTF-8"),
+        ("a.html", lambda: b"<p>" * 5000 + b"a", "nested too deeply"),
+        ("a.docx", None, "No such file"),
+    ],
+)  # fmt: skip
+def test_one_line(tmp_path, monkeypatch, name, content, says):
+    monkeypatch.chdir(tmp_path)
+    if content:
+        Path(name).write_bytes(content())
+    message = message_of(translate_document, Path(name), Path(f"new-{name}"), list)
+    assert name in message and says in message and "\n" not in message
+    assert not list(tmp_path.glob("*new-*"))
+
+
+def test_catalogues_that_are_none(tmp_path):
+    pytest.importorskip("translate")
+    (tmp_path / "a.po").write_bytes(b'msgid "a"\nmsgid "b"\nwhat\n')
+    assert "a.po" in message_of(Document, tmp_path / "a.po")
+
+
+@pytest.mark.parametrize("bound", ["LARGEST", "LARGEST_PART"])
+def test_what_unpacks_to_too_much(tmp_path, monkeypatch, bound):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(archive, bound, 10**6)
+    Path("a.docx").write_bytes(docx(bytes(10**6 + 1)))
+    assert "a.docx: unpacks to" in message_of(Document, Path("a.docx"))
+
+
+def test_damage_that_is_found_while_writing_leaves_nothing(tmp_path, monkeypatch):
+    """A picture is read only then."""
+    monkeypatch.chdir(tmp_path)
+    with zipfile.ZipFile("a.docx", "w") as new:
+        new.writestr("word/document.xml", "<x><p><r><t>A dog</t></r></p></x>")
+        new.writestr("picture", "picture" * 9)
+    Path("a.docx").write_bytes(Path("a.docx").read_bytes().replace(b"picturepicture", b"picturePICTURE"))
+    message = message_of(translate_document, Path("a.docx"), Path("b.docx"), list)
+    assert "a.docx: is damaged" in message
+    assert [path.name for path in tmp_path.iterdir()] == ["a.docx"]
+
+
+def test_endings(tmp_path):
+    (tmp_path / "a.json").write_text("{}")
+    assert "ends in .json" in message_of(translate_document, tmp_path / "a.json", tmp_path / "a.txt", list)
+    assert ".docx" in message_of(Document, tmp_path / "a.pdf")
+
+
+def test_what_has_no_sound_translation_stays_and_is_named(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps({"a": "A dog", "b": "A {x} cat"}, indent=1))
+    left = translate_document(
+        tmp_path / "a.json", tmp_path / "b.json", lambda texts: [text.replace("cat", "7") for text in texts]
+    )
+    assert left == ["line 3"]  # 7 is a number that the text does not have
+    assert json.loads((tmp_path / "b.json").read_text())["b"] == "A {x} cat"
