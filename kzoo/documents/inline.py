@@ -1,11 +1,15 @@
 """Texts with inline elements, such as a bold word, and the elements' places in the translations."""
 
+import os.path
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Union
 
 from kzoo.documents.placeholders import unended
 from kzoo.text.languages import has_spaces
+
+WORD = re.compile(r"\w+(?:[-'’]\w+)*")
+LONG, ENDING = 4, 2  # letters: a word that means something, and what inflection changes at most
 
 Piece = Union[str, "Inline"]
 
@@ -66,7 +70,8 @@ def translated(
     """Return pieces with translations.
 
     A text goes on through inline elements. Its translation has them where the translation of their own text
-    is found; if one is not found, the texts before, in and after each element are translated by themselves.
+    is found, or else around the longest sequence of its words, in any form. If one is not found, the texts
+    before, in and after each element are translated by themselves.
 
     Args:
         pieces: as of a segment.
@@ -139,10 +144,33 @@ def _places(elements: list[Inline], found: str, translations: Mapping[str, str],
     for element in elements:
         own = translations[_text([element])].rstrip(".。").strip()
         hits = [hit.span() for hit in re.finditer(edge + re.escape(own) + edge, found, re.I)] if own else []
+        if not hits and edge:
+            hits = _alike(own, found)
         nested = any(isinstance(piece, Inline) for piece in element.pieces)
         if len(hits) == 1 and not nested and not any(a < hits[0][1] and hits[0][0] < b for a, b in places):
             places[hits[0]] = element
     return places
+
+
+def _alike(own: str, found: str) -> list[tuple[int, int]]:
+    """Return where in a text the longest sequences of words are that occur in another, in any form."""
+    known, runs, before = [word.casefold() for word in WORD.findall(own)], [], False
+    for word in WORD.finditer(found):
+        is_known = any(_same_word(word[0].casefold(), other) for other in known)
+        if is_known and before:
+            runs[-1].append(word)
+        elif is_known:
+            runs.append([word])
+        before = is_known
+    runs = [run for run in runs if any(len(word[0]) >= LONG for word in run)]
+    longest = max(map(len, runs), default=0)
+    return [(run[0].start(), run[-1].end()) for run in runs if len(run) == longest]
+
+
+def _same_word(one: str, other: str) -> bool:
+    """Return whether two words differ at most in their endings."""
+    alike = len(os.path.commonprefix([one, other]))
+    return one == other or alike >= LONG and alike >= max(len(one), len(other)) - ENDING
 
 
 def _edges(text: str) -> tuple[str, str]:

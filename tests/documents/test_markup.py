@@ -54,6 +54,17 @@ def test_elements_stand_on_their_words(html, expected):
     assert translated(html) == expected
 
 
+def test_words_in_another_form_are_found():
+    words = {
+        "A man in a blue shirt sits.": "Ein Mann in einem blauen Hemd sitzt.",
+        "A man in": "Ein Mann in",
+        "a blue shirt": "Ein blaues Hemd.",
+        "sits.": "sitzt.",
+    }
+    expected = "Ein Mann in einem <b>blauen Hemd</b> sitzt."
+    assert translated("A man in <b>a blue shirt</b> sits.", "de", words) == expected
+
+
 def test_a_language_without_spaces_has_no_edges_of_words():
     words = {"A dog.": "\u4e00\u53ea\u72d7\u3002", "A": "\u4e00\u53ea", "dog": "\u72d7", ".": "."}
     assert translated("A <b>dog</b>.", "zh", words) == "\u4e00\u53ea<b>\u72d7</b>\u3002"
