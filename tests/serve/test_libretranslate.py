@@ -197,7 +197,9 @@ class OpusMT(TwoLanguages):
     multilingual, image_shape = False, None
 
     def __init__(self, source, *targets):
-        self.source_tokenizer = SimpleNamespace(languages=list(targets), language=targets[0])
+        self.source_tokenizer = SimpleNamespace(
+            languages=list(targets), codes_in_text=list(targets), language=targets[0]
+        )
         self.source_language, self._target_language = source, targets[0]
 
 
