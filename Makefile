@@ -83,7 +83,8 @@ test-all: test docs .venv-torch/ready
 	    tests/training/test_multilingual.py
 	KZOO_SLOW=1 KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(SLOW)
 	KZOO_SLOW=1 $(BIN)/python -m pytest -q tests/slow tests/test_docs.py
-	KERAS_BACKEND=tensorflow .venv-torch/bin/python -m pytest -q tests/models/test_marian.py
+	KERAS_BACKEND=tensorflow .venv-torch/bin/python -m pytest -q tests/models/test_marian.py \
+	    tests/models/test_m2m.py
 	$(MAKE) --no-print-directory test-torch
 
 # The library, and the shelf's trained presets.
