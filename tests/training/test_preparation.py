@@ -125,7 +125,7 @@ def test_training_from_shards(shards, recipe, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("vocabulary_size", 299), ("joint_vocabulary", False), ("source", "fr")]
+    ("key", "value"), [("vocabulary_size", 299), ("joint_vocabulary", False), ("source", "en-GB")]
 )
 def test_shards_for_another_recipe_are_refused(key, value, shards, recipe, tmp_path):
     wrong = dataclasses.replace(recipe, shards=str(shards.folder), **{key: value})

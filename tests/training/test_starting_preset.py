@@ -167,7 +167,7 @@ def test_the_preset_s_own_folder_is_refused(recipe, preset, tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "name"),
     [
-        ({"source": "fr"}, "'fr'"),
+        ({"source": "fr", "corpus": "scenes", "train": [], "val": [], "test": []}, "'fr'"),
         ({"source": "de", "target": "en"}, "train.en"),  # files in the other order
         ({"model": {"dropout": 2.0}}, "'dropout': 2.0"),
         ({"model": {"num_layers": 1}}, "'num_layers'"),
