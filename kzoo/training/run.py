@@ -154,7 +154,8 @@ def _train_prepared(
         planned, per_epoch = planned_steps(recipe, len(batches)) * recipe.accumulate, len(batches)
         ends = recipe.minutes, recipe.patience, report.began
         cooldown = Cooldown(checkpoints, recipe.cooldown, planned, per_epoch, *ends)
-        cooldown.resume()
+        with strategy.scope():  # the optimizer may have to be built
+            cooldown.resume()
         scorer = Occasionally(scorer)
     history = History(folder / HISTORY, checkpoints, 0 if cooldown else recipe.patience)
     epoch, batch, count = checkpoints.epoch, checkpoints.batch, len(batches)

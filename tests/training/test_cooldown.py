@@ -1,5 +1,6 @@
 """The learning rate's fall at the end of a run, by steps, minutes and patience."""
 
+import csv
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -8,8 +9,9 @@ import keras
 import numpy as np
 import pytest
 from message_of import message_of
-from test_survival import BATCHES, RECIPE, Score, checkpoints, results, signalled, train
+from test_survival import BATCHES, RECIPE, Score, TinyTask, checkpoints, results, signalled, train
 
+import kzoo
 from kzoo.models import SGD, Adam
 from kzoo.training.cooldown import Cooldown, CoolingAdam, CoolingSGD, Occasionally, rate_factor
 from kzoo.training.recipe_checks import check_recipe
@@ -100,6 +102,16 @@ def test_a_run_that_is_stopped_in_its_fall_goes_on(tmp_path):
         train(COOLED, tmp_path / "stopped", scorer=signalled(2 * BATCHES + 6, 15))
     train(COOLED, tmp_path / "stopped")
     assert results(tmp_path / "stopped") == results(tmp_path / "whole")
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="tf.distribute is TensorFlow's")
+def test_the_rate_falls_under_tf_distribute(tmp_path):
+    factors = {}
+    for strategy in ("one", "mirrored"):
+        kzoo.training.train(COOLED, tmp_path / strategy, 0, strategy, TinyTask)
+        with open(tmp_path / strategy / "history.csv") as file:
+            factors[strategy] = [row["rate_factor"] for row in csv.DictReader(file)]
+    assert factors["mirrored"] == factors["one"]
 
 
 def test_a_run_ends_with_its_minutes(tmp_path, monkeypatch):
