@@ -10,10 +10,8 @@ from kzoo.text.texts import checked_texts
 from kzoo.text.vocabulary import SPECIAL, UNKNOWN
 
 SPACE = "▁"  # as SentencePiece writes it
-MODEL_FILE, PIECES_FILE = (
-    "vocabulary.spm",
-    "pieces.json",
-)  # a tokenizer's; the second, of one with a vocabulary
+MODEL_FILE = "vocabulary.spm"  # of a tokenizer
+PIECES_FILE = "pieces.json"  # also, if it has a vocabulary
 
 
 class Subwords:
