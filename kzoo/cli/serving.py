@@ -48,9 +48,12 @@ def export(
         print(f"{folder}: written, argos, {precision}")
         return
     search = chosen_search(located, beam_size, length_penalty, gnmt, max_length)
-    translator = open_translator(located, search)
-    from kzoo.export import export_ctranslate2, export_saved_model
+    start_backend()
+    from kzoo.export.formats import check_saved_model, export_ctranslate2, export_saved_model
 
+    if to != "ctranslate2":
+        check_saved_model(folder, precision)
+    translator = open_translator(located, search)
     if to != "ctranslate2":
         print("writing the graph of the beam search: this takes a minute or two", file=sys.stderr)
         export_saved_model(translator, folder, precision=precision)

@@ -10,10 +10,10 @@ import numpy as np
 from kzoo.decoding.search_settings import SearchSettings, check_whole_numbers, checked_n
 from kzoo.images import image_rows
 from kzoo.text.hypotheses import Hypothesis
-from kzoo.text.languages import TwoLanguages
 from kzoo.text.reading import Reading, UnknownCharactersWarning, lacking_line, read, restored
 from kzoo.text.sentences import SplitTexts
 from kzoo.text.texts import check_lengths, check_tokenizer, checked_texts, tokenize_prefixes
+from kzoo.text.two_languages import TwoLanguages
 
 
 class Prepared(NamedTuple):

@@ -58,6 +58,15 @@ def export_saved_model(
             a tokenizer that cannot run in TensorFlow's graph, a weight too large for float16, or a folder
             with other contents.
     """
+    check_saved_model(folder, precision)
+    search = translator.search.changed(beam_size=beam_size, length_penalty=length_penalty)
+    from kzoo.export.graph_translator import save_graph  # imports TensorFlow
+
+    save_graph(translator, folder, search, precision)
+
+
+def check_saved_model(folder: str | os.PathLike, precision: str):
+    """Raise `UserError` if no SavedModel can be written to a folder, as far as no model is needed to know."""
     if keras.backend.backend() != "tensorflow":
         raise UserError(
             f"a SavedModel is written by TensorFlow, not by {keras.backend.backend()}: "
@@ -65,10 +74,6 @@ def export_saved_model(
         )
     check_precision(precision)
     check_replaceable(folder, "saved_model.pb", "variables", "assets", "fingerprint.pb")
-    search = translator.search.changed(beam_size=beam_size, length_penalty=length_penalty)
-    from kzoo.export.graph_translator import save_graph  # imports TensorFlow
-
-    save_graph(translator, folder, search, precision)
 
 
 def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "float32"):

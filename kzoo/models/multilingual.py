@@ -10,7 +10,7 @@ from kzoo.decoding.batched_search import batches_by_length, padded_source
 from kzoo.errors import UserError
 from kzoo.models.translator import Translator
 from kzoo.text.languages import matching_code, not_known
-from kzoo.text.texts import pieces, tokenize_within
+from kzoo.text.texts import pieces
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -57,7 +57,7 @@ class MultilingualTranslator(Translator):
     def embed(
         self, texts: Iterable[str], language: str, pooling: str = "flatten", truncate: bool = False
     ) -> np.ndarray:
-        """Return the bridge's representation of sentences.
+        """Return the bridge's representation of sentences, which are read as by `translate`.
 
         Args:
             texts: sentences.
@@ -78,7 +78,8 @@ class MultilingualTranslator(Translator):
         }
         if pooling not in poolings:
             raise UserError(f"pooling must be one of {', '.join(poolings)}, not {pooling!r}")
-        tokens = self.tokenize(texts, language, truncate)
+        language = self._code(language)
+        tokens = self._tokens(texts, (language, language), truncate)
         k, D = self.backbone.matrix_shape
         vectors = np.zeros((len(tokens), D if pooling == "mean" else k * D), "float32")
         for numbers, matrix, _ in self._matrices(tokens, language):
@@ -106,21 +107,6 @@ class MultilingualTranslator(Translator):
             code = np.full(len(source), self._number(language), "int32")
             found = self._compiled(self.backbone.matrix)({"source": source, "source_language": code})
             yield numbers, *(part[: len(numbers)] for part in found)
-
-    def tokenize(self, texts: Iterable[str], language: str, truncate: bool = False) -> list[list[int]]:
-        """Return the token ids of sentences in a language, without start and end.
-
-        Raises:
-            UserError: a language that the model lacks; a sentence longer than the model's maximum, unless
-                `truncate` is true; a model without tokenizers.
-        """
-        return tokenize_within(
-            self.tokenizers[self._code(language)], texts, self.backbone.max_length - 1, truncate
-        )
-
-    def tokenize_source(self, texts: Iterable[str], truncate: bool = False) -> list[list[int]]:
-        """Raise `UserError`: with several languages, use `tokenize`."""
-        raise UserError("the model reads several languages: use tokenize(texts, language)")
 
     def direction(
         self, source_language: str | None = None, target_language: str | None = None

@@ -31,7 +31,7 @@ from kzoo.models.backbones import (
 )
 from kzoo.models.losses import LabelSmoothedCrossEntropy
 from kzoo.models.optimizers import Adam, NoamSchedule
-from kzoo.sizes import check_heads
+from kzoo.sizes import check_choice, check_heads
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -351,11 +351,14 @@ HEAD_POSITIONS = {
 SCORE_POSITIONS = {"bias": lambda max_length, **options: RelativePositionBias(**options)}
 
 
+def position_encodings() -> list[str]:
+    """Return the names of the position encodings."""
+    return list(dict.fromkeys([*ADDED_POSITIONS, *HEAD_POSITIONS, *SCORE_POSITIONS, "none"]))
+
+
 def check_positions(encoding: str, options: dict, width: int, num_heads: int):
     """Raise `ValueError` for a position encoding that is unknown or does not fit the sizes."""
-    known = (*dict.fromkeys([*ADDED_POSITIONS, *HEAD_POSITIONS, *SCORE_POSITIONS]), "none")
-    if encoding not in known:
-        raise ValueError(f"position_encoding must be one of {known}, not {encoding!r}")
+    check_choice("position_encoding", encoding, position_encodings())
     if encoding == "none" and options:
         raise ValueError(f"position_encoding='none' takes no position_options, not {options!r}")
     if encoding == "rope" and width // num_heads % 2:

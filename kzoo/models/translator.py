@@ -27,7 +27,7 @@ from kzoo.text.hypotheses import Hypothesis, as_hypotheses
 from kzoo.text.languages import Direction
 from kzoo.text.reading import read
 from kzoo.text.sentences import SplitTexts
-from kzoo.text.texts import check_lengths, checked_texts, pieces, tokenize_within
+from kzoo.text.texts import check_lengths, checked_texts, pieces
 from kzoo.text.vocabulary import END, START
 
 Image = np.ndarray | str | os.PathLike  # features, pixels, or a picture's file
@@ -212,19 +212,15 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         weights = np.stack([ops.convert_to_numpy(layer[0]) for layer in scores])
         return pieces(self.source_tokenizer, tokens), weights.astype("float32")
 
-    def tokenize_source(self, texts: Iterable[str], truncate: bool = False) -> list[list[int]]:
-        """Return the token ids of source sentences, without start and end.
-
-        Raises:
-            UserError: a sentence longer than the model's maximum, unless `truncate` is true; a model without
-                tokenizers.
-        """
-        return tokenize_within(self.source_tokenizer, texts, self.max_length - 1, truncate)
+    def _tokens(self, texts: Iterable[str], direction: Direction, truncate: bool = False) -> list[list[int]]:
+        """Return the token ids of sentences as `translate` reads them; it has the errors of `translate`."""
+        texts = checked_texts(texts)
+        split = SplitTexts(texts, [direction] * len(texts), False, self.codes_in_text)
+        return [reading.tokens for reading in self.readings(split, truncate, unknown="translate")]
 
     def _read(self, text: str, direction: Direction) -> list[int]:
-        """Return the token ids of a sentence as `translate` reads it."""
-        split = SplitTexts(checked_texts([text]), [direction], False, self.codes_in_text)
-        (tokens, *_), *_ = self.readings(split, unknown="translate")
+        """Return the token ids of one sentence, which may not be empty."""
+        (tokens,) = self._tokens([text], direction)
         if not tokens:
             raise UserError(f"{text!r} has no word to attend to")
         return tokens
@@ -348,7 +344,7 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         Raises:
             UserError: another format or an input signature, or as for `kzoo.export.export_saved_model`.
         """
-        from kzoo.export import export_saved_model
+        from kzoo.export.formats import check_saved_model, export_saved_model
 
         if format != "tf_saved_model":
             raise UserError(
@@ -357,6 +353,7 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
             )
         if input_signature is not None:
             raise UserError("the SavedModel of a translator takes text: leave input_signature out")
+        check_saved_model(filepath, precision)
         if verbose:
             print(f"{filepath}: writing the graph of the beam search, which takes a minute or two")
         export_saved_model(self, filepath, beam_size, length_penalty, precision)

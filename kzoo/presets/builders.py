@@ -4,6 +4,7 @@ import ast
 import functools
 import importlib
 import re
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -129,6 +130,8 @@ def check_arguments(builder: str, overrides: Mapping[str, Any]):
             elif name.endswith("dropout"):
                 check_dropout(name, value)
         if backbone == "TransformerBackbone":
+            encoding = overrides.get("position_encoding", "pope")
+            check_choice("position_encoding", encoding, position_encodings())
             width, num_heads = WIDTH_AND_HEADS[builder.rpartition("_")[2]]
             check_heads(overrides.get("width", width), overrides.get("num_heads", num_heads))
     except ValueError as error:
@@ -144,6 +147,16 @@ def reads_glyphs(builder: str, overrides: dict) -> bool:
 def reads_pictures(builder: str, overrides: dict) -> bool:
     """Return whether a builder's model reads a picture beside its source."""
     return builder.startswith("image_text_") or "image_shape" in overrides
+
+
+def position_encodings() -> list[str]:
+    """Return the names of the position encodings, also of those that were added if the model is imported."""
+    if transformer := sys.modules.get("kzoo.models.transformer"):
+        return transformer.position_encodings()
+    tree = ast.parse((HERE.parent / "models" / "transformer.py").read_text("utf-8"))
+    assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
+    tables = [node.value for node in assigned if node.targets[0].id.endswith("_POSITIONS")]
+    return list(dict.fromkeys([*(key.value for table in tables for key in table.keys), "none"]))
 
 
 @functools.cache

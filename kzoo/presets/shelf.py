@@ -14,7 +14,8 @@ from kzoo.files import cached_folder
 from kzoo.hub.location import find, shelved
 from kzoo.hub.preset import NOTES, Preset
 from kzoo.presets.builders import BUILDERS
-from kzoo.text.languages import TwoLanguages, matching_code, not_known
+from kzoo.text.languages import matching_code, not_known
+from kzoo.text.two_languages import TwoLanguages
 
 FORMAT = 4  # increase it when reading these models changes: cached presets are then converted again
 TRANSLATORS = ("Translator", "MultilingualTranslator")

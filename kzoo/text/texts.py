@@ -1,6 +1,5 @@
 """Texts as token ids: what every tokenizer and translator checks."""
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,28 +10,6 @@ from kzoo.text.vocabulary import END, UNKNOWN
 
 if TYPE_CHECKING:  # importing it takes seconds
     from keras_hub.tokenizers import Tokenizer
-
-
-def tokenize_within(
-    tokenizer: "Tokenizer",
-    texts: Iterable[str],
-    limit: int,
-    truncate: bool = False,
-    **options,
-) -> list[list[int]]:
-    """Return the token ids of sentences, or of one sentence, each of at most `limit` tokens.
-
-    `options` are the tokenizer's.
-
-    Raises:
-        UserError: a longer sentence, unless `truncate` is true, which cuts it; an input that is not text; a
-            model without a tokenizer.
-    """
-    check_tokenizer(tokenizer)
-    texts = checked_texts(texts)
-    tokens = tokenizer(texts, **options) if texts else []
-    check_lengths(texts, list(map(Reading, tokens)), limit, truncate)
-    return [sentence[:limit] for sentence in tokens]
 
 
 def check_tokenizer(tokenizer: "Tokenizer | None"):
@@ -67,7 +44,7 @@ def tokenize_prefixes(tokenizer: "Tokenizer", prefixes: list[str], limit: int) -
     """
     if not any(prefixes):
         return [[] for _ in prefixes]
-    tokens = tokenize_within(tokenizer, prefixes, sys.maxsize)
+    tokens = tokenizer(checked_texts(prefixes))
     for text, found in zip(prefixes, tokens, strict=True):
         if UNKNOWN in found:
             raise UserError(f"the prefix {text!r:.80} has a character that the vocabulary lacks")

@@ -257,7 +257,7 @@ def test_a_transformer_translates_text(ask, tmp_path, monkeypatch):
     assert one["translation"] == best["translation"][1:2]
     keras_s_own = keras.layers.TFSMLayer(tmp_path / "model", call_endpoint="serving_default")
     assert keras_s_own(tf.constant(ENGLISH[1:2]))["translation"].numpy()[0].decode() == one["translation"][0]
-    assert len({len(words) // 16 for words in translator.tokenize_source(REPLACED, truncate=True)}) > 1
+    assert len({len(words) // 16 for words in translator.source_tokenizer(REPLACED)}) > 1
 
 
 @pytest.mark.parametrize(

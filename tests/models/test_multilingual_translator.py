@@ -168,7 +168,6 @@ def test_bridge_attention_is_over_the_sentence_s_subwords(trained):
 def test_too_long_a_sentence_is_cut(trained):
     long = "man " * 70
     words = trained.tokenizers["en"]([long])[0][:59]
-    assert trained.tokenize([long], "en", truncate=True) == [words]
     inputs = {"source": np.array([[*words, 3]], "int32"), "source_language": np.array([0])}
     found = trained.embed([long], "en", truncate=True)[0]
     np.testing.assert_allclose(found, np.ravel(trained.backbone.matrix(inputs)[0]), atol=1e-5)
@@ -189,7 +188,6 @@ def test_bad_input_is_named(trained):
     ):
         assert name in message_of(call, SENTENCES, *arguments, **settings)
     assert "'it'" in message_of(trained.direction, "en", "it")
-    assert "tokenize(texts" in message_of(trained.tokenize_source, SENTENCES)
     assert "sentence 2" in message_of(trained.translate, ["A man.", "man " * 70], "en", "de")
 
 
@@ -197,7 +195,10 @@ def test_codes_may_be_written_in_another_way(trained):
     assert trained.direction("ENG", "fr-CA") == ("en", "fr")
     assert trained.translate(SENTENCES, "en-GB", "ger") == trained.translate(SENTENCES, "en", "de")
     np.testing.assert_array_equal(trained.embed(SENTENCES, "EN"), trained.embed(SENTENCES, "en"))
-    assert trained.tokenize(SENTENCES, "eng") == trained.tokenize(SENTENCES, "en")
+
+
+def test_an_embedding_is_of_the_sentence_as_translate_reads_it(trained):
+    np.testing.assert_array_equal(trained.embed(["A MAN."], "en"), trained.embed(["A man."], "en"))
 
 
 def test_without_a_bridge_there_are_no_embeddings(tokenizers):
@@ -226,5 +227,5 @@ def test_a_preset_holds_float16_weights_tokenizers_and_languages(trained, tmp_pa
     for ours, theirs in zip(trained.get_weights(), loaded.get_weights(), strict=True):
         np.testing.assert_array_equal(np.float32(np.float16(ours)), theirs)
     for code in LANGUAGES:
-        assert loaded.tokenize(["Leo."], code) == trained.tokenize(["Leo."], code)
+        assert loaded.tokenizers[code](["Leo."]) == trained.tokenizers[code](["Leo."])
     np.testing.assert_allclose(loaded.embed(SENTENCES, "en"), trained.embed(SENTENCES, "en"), atol=0.01)

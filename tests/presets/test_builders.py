@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import keras
@@ -9,6 +10,7 @@ import pytest
 
 from kzoo import models
 from kzoo.errors import UserError
+from kzoo.models.transformer import ADDED_POSITIONS
 from kzoo.presets import builder
 from kzoo.presets.builders import (
     BUILDERS,
@@ -17,6 +19,7 @@ from kzoo.presets.builders import (
     WIDTH_AND_HEADS,
     build,
     check_arguments,
+    position_encodings,
     reads_glyphs,
     reads_pictures,
 )
@@ -67,6 +70,7 @@ def test_a_builder_is_known_without_keras(name):
         ("text_only_base", {"width": 500}),
         ("glyph_zh_en_tiny", {"source_embedding": "bitmap"}),
         ("attention_bridge_m2m_tiny", {"encoder": None}),
+        ("rope_small", {"position_encoding": "pop"}),
     ],
 )
 def test_a_value_that_no_model_has_is_refused_without_keras_as_by_keras(name, model):
@@ -76,3 +80,14 @@ def test_a_value_that_no_model_has_is_refused_without_keras_as_by_keras(name, mo
     with pytest.raises(UserError, match=argument) as late:
         build(name, **model)
     assert str(early.value).split(": ")[-1] == str(late.value).split(": ")[-1]
+
+
+def test_position_encodings_are_known_without_keras(monkeypatch):
+    known = position_encodings()
+    monkeypatch.delitem(sys.modules, "kzoo.models.transformer")
+    assert position_encodings() == known
+
+
+def test_a_position_encoding_of_ones_own_is_known(monkeypatch):
+    monkeypatch.setitem(ADDED_POSITIONS, "own", ADDED_POSITIONS["sine"])
+    check_arguments("sine_tiny", {"position_encoding": "own"})

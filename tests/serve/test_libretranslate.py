@@ -15,7 +15,7 @@ from tiny_models import BEAM, bridge, pictures, pope
 from kzoo.decoding import SearchSettings
 from kzoo.serve import Served, create_app
 from kzoo.serve.libretranslate import Directions
-from kzoo.text.languages import TwoLanguages
+from kzoo.text.two_languages import TwoLanguages
 
 TEXTS = ["a man.", "", "two dogs.\nmen."]
 JSON, PLAIN = {"Content-Type": "application/json"}, {"Content-Type": "text/plain"}
