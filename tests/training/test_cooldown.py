@@ -87,12 +87,18 @@ def test_scoring_takes_a_tenth_of_the_time():
     assert scored == [*range(0, 30, 4), 29]
 
 
+def learned(folder):
+    """Return a run's weights and losses. Which of its epochs are scored depends on the clock."""
+    rows, weights = results(folder)
+    return [row[:2] for row in rows], weights
+
+
 def test_a_run_with_a_later_end_goes_on_from_before_the_fall(tmp_path):
     """As if it had had its later end from the beginning."""
     for folder, ends in (("once", [4]), ("extended", [2, 4])):
         for epochs in ends:
             train(replace(COOLED, epochs=epochs), tmp_path / folder)
-    assert results(tmp_path / "extended") == results(tmp_path / "once")
+    assert learned(tmp_path / "extended") == learned(tmp_path / "once")
     assert not any(name > "epoch_0004" for name in checkpoints(tmp_path / "extended"))
 
 
@@ -101,7 +107,7 @@ def test_a_run_that_is_stopped_in_its_fall_goes_on(tmp_path):
     with pytest.raises(SystemExit):
         train(COOLED, tmp_path / "stopped", scorer=signalled(2 * BATCHES + 6, 15))
     train(COOLED, tmp_path / "stopped")
-    assert results(tmp_path / "stopped") == results(tmp_path / "whole")
+    assert learned(tmp_path / "stopped") == learned(tmp_path / "whole")
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="tf.distribute is TensorFlow's")
