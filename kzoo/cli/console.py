@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from kzoo.cli.compiled_programs import keep_compiled_programs
 from kzoo.decoding.search_settings import SearchSettings
 from kzoo.engine import Device, Engine, chosen_engine
 from kzoo.errors import UserError, first_line
@@ -75,6 +76,7 @@ def import_keras():
     import logging
 
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
+    keep_compiled_programs()
     with _started():
         import keras  # noqa: F401
         import keras_hub  # noqa: F401, which imports TensorFlow beside every backend
