@@ -4,6 +4,7 @@ import logging
 import os
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -71,7 +72,10 @@ def serve(
         list[str] | None,
         typer.Option(help="The model's name for clients, by default the preset's; once for each preset."),
     ] = None,
-    version: Annotated[int, typer.Option(min=1, help="The models' version for clients.")] = 1,
+    version: Annotated[
+        int | None,
+        typer.Option(min=1, help="The models' version for clients; by default their folders' number, or 1."),
+    ] = None,
     beam_size: options.Beam = None,
     length_penalty: options.Penalty = None,
     gnmt: options.GNMTPenalty = None,
@@ -103,6 +107,7 @@ def serve(
     device: options.DeviceOption = "auto",
 ):
     """Serve presets with TensorFlow Serving's REST interface, LibreTranslate's, and a page to try them."""
+    from kzoo.hub.location import newest_version
     from kzoo.presets.shelf import locate
     from kzoo.serve.startup import check_model_name, end_on_sigterm, reserved
 
@@ -131,7 +136,15 @@ def serve(
         raise UserError(f"two models are named {repeated!r}: give --name once for each preset")
     for one in names:
         check_model_name(one)
-    searches = [chosen_search(preset, beam_size, length_penalty, gnmt, max_length) for preset in located]
+    search_of = partial(
+        chosen_search,
+        beam_size=beam_size,
+        length_penalty=length_penalty,
+        gnmt=gnmt,
+        max_length=max_length,
+    )
+    searches = list(map(search_of, located))
+    newest = list(map(newest_version, presets))
     with reserved(host, port) as listening:
         from kzoo.serve import Keys
 
@@ -144,18 +157,37 @@ def serve(
         from kzoo.serve import serve as serve_forever
         from kzoo.serve.metrics import Metrics
         from kzoo.serve.server import LOG_FORMAT
+        from kzoo.serve.versions import NewVersions
 
         # To a copy of standard error, whose original `start_backend` takes away while Keras is loaded.
         logging.basicConfig(format=LOG_FORMAT, stream=os.fdopen(os.dup(2), "w", buffering=1))
         metrics = Metrics(", ".join(dict.fromkeys(translator.engine for translator in translators)))
         options = {"max_batch": max_batch, "max_wait": max_wait, "start_keras": start_backend}
+        made = partial(Served, metrics=metrics, **options)
         served = [
-            Served(translator, one, version, preset=preset, metrics=metrics, **options)
-            for translator, one, preset in zip(translators, names, located, strict=True)
+            made(translator, one, version or number or 1, preset=preset)
+            for translator, one, number, preset in zip(translators, names, newest, located, strict=True)
         ]
+        watched = {
+            one: Path(preset)
+            for one, preset, number in zip(names, presets, newest, strict=True)
+            if number and not version
+        }
+
+        def load(one: str, number: int) -> Served:
+            preset = locate(watched[one] / str(number))
+            preset.check()
+            return made(
+                open_translator(preset, search_of(preset), engine, compute_type, device),
+                one,
+                number,
+                preset=preset,
+            )
+
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{listening.getsockname()[1]}/"
         listening.listen()  # so that clients that read the line can connect
         for model, search in zip(served, searches, strict=True):
             print(f"{model.name}: {address}, {model.engine}, {search}, Ctrl-C stops it", flush=True)
-        serve_forever(served, listening, allow_host or (), allow_origin or (), accepted)
+        new_versions = NewVersions(watched, load) if watched else None
+        serve_forever(served, listening, allow_host or (), allow_origin or (), accepted, new_versions)

@@ -49,8 +49,9 @@ def find(preset: str | os.PathLike) -> Preset:
     """Return a trained preset, or a repository to convert. Fetch a handle's unless it is cached.
 
     Args:
-        preset: a folder written by `save_to_preset` or by `kzoo train`; a name on the shelf; or a handle,
-            such as `"hf://user/repository"` or `"kaggle://user/model/keras/variation"`.
+        preset: a folder written by `save_to_preset` or by `kzoo train`, or one whose folders `1`, `2`, …
+            hold presets, of which the last is taken; a name on the shelf; or a handle, such as
+            `"hf://user/repository"` or `"kaggle://user/model/keras/variation"`.
 
     Raises:
         UserError: no preset has that name, or it cannot be fetched.
@@ -60,10 +61,20 @@ def find(preset: str | os.PathLike) -> Preset:
         raise UserError("the preset's name is empty: give a name, a folder, hf://… or kaggle://…")
     if "://" in name:
         return Preset(fetched(name), name)
-    for folder in (Path(name), Path(name) / "preset", SHELF / name):
-        if any((folder / mark).is_file() for mark in MARKS):
+    for folder in (Path(name), Path(name) / "preset", Path(name) / str(newest_version(name)), SHELF / name):
+        if _has_preset(folder):
             return Preset(folder, name)
     raise UserError(_why_not(name))
+
+
+def newest_version(folder: str | os.PathLike) -> int | None:
+    """Return the greatest number that names a preset's folder in a folder, such as `3`; else `None`."""
+    folders = Path(folder).glob("[1-9]*")
+    return max((int(one.name) for one in folders if one.name.isdecimal() and _has_preset(one)), default=None)
+
+
+def _has_preset(folder: Path) -> bool:
+    return any((folder / mark).is_file() for mark in MARKS)
 
 
 def is_original_marian(path: Path) -> bool:

@@ -66,12 +66,13 @@ class Preset:
 
     @property
     def name(self) -> str:
-        """The last part of a handle, the name of the preset's run, or the name of its folder."""
+        """The last part of a handle, the name of the preset's run, or the name of its (versions') folder."""
         if "://" in self.given:
             parts = self.given.partition("@")[0].rstrip("/").split("/")
             return parts[-2] if self.given.startswith("kaggle:") and parts[-1].isdecimal() else parts[-1]
         place = self.place.resolve()
-        return place.parent.name if place.name == "preset" else place.name
+        inside = place.name == "preset" or place.parent == Path(self.given).resolve()
+        return place.parent.name if inside else place.name
 
     @cached_property
     def metadata(self) -> dict:

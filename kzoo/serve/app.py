@@ -57,13 +57,6 @@ def create_app(
     models = [served] if isinstance(served, Served) else list(served)
     first = models[0]
 
-    @asynccontextmanager
-    async def lifespan(_):
-        for model in models:
-            await model.start()
-        yield
-        await asyncio.gather(*(model.stop() for model in models))
-
     shared = {"allow_origins": origins, "allow_methods": ["GET", "POST"], "expose_headers": ["Retry-After"]}
     shared["allow_headers"] = ["Authorization"]
     app = Starlette(
@@ -82,11 +75,20 @@ def create_app(
             Middleware(BoundedBody, first.limits, max(map(most_elements, models)), first.in_thread),
         ],
         exception_handlers=dict.fromkeys((UserError, Busy, HTTPException, Exception), _refusal),
-        lifespan=lifespan,
+        lifespan=lambda _: running(models),
     )
     # TensorFlow Serving does not redirect. A redirect would go to the host that the client names.
     app.router.redirect_slashes = False
     return app
+
+
+@asynccontextmanager
+async def running(models: Sequence[Served]):
+    """Run presets during the block."""
+    for model in models:
+        await model.start()
+    yield
+    await asyncio.gather(*(model.stop() for model in models))
 
 
 def most_elements(served: Served) -> int:

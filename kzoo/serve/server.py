@@ -16,6 +16,7 @@ from kzoo.serve.keys import Keys
 from kzoo.serve.metrics import Counted, Metrics
 from kzoo.serve.served import Served
 from kzoo.serve.startup import end_on_sigterm, most_files
+from kzoo.serve.versions import NewVersions, VersionedApp
 
 # Seconds after SIGTERM: first, waiting sentences are refused, so that their clients can ask another server;
 # later, running batches are cancelled. By default, Kubernetes kills the process after 30.
@@ -38,6 +39,7 @@ def serve(
     allow_hosts: Sequence[str] = (),
     allow_origins: Sequence[str] = (),
     keys: Keys | None = None,
+    new_versions: NewVersions | None = None,
 ):
     """Serve until SIGTERM or Ctrl-C; then finish the requests in progress.
 
@@ -48,13 +50,15 @@ def serve(
             allows only the machine's own names, and one on another address allows any name.
         allow_origins: as `origins` in `create_app`.
         keys: as in `create_app`.
+        new_versions: finds new versions of the presets, which then replace them; `None`: there are none.
     """
     limited = allow_hosts or is_loopback(listening.getsockname()[0])
     end_on_sigterm()  # after a clean end, uvicorn raises the signal again
     logging.basicConfig(format=LOG_FORMAT)
     log.setLevel(logging.INFO)
     with contextlib.suppress(KeyboardInterrupt):
-        GracefulServer(served, allow_hosts if limited else None, allow_origins, keys).run(sockets=[listening])
+        hosts = allow_hosts if limited else None
+        GracefulServer(served, hosts, allow_origins, keys, new_versions).run(sockets=[listening])
 
 
 class GracefulServer(uvicorn.Server):
@@ -62,6 +66,7 @@ class GracefulServer(uvicorn.Server):
 
     Args:
         served, hosts, origins, keys: as in `create_app`.
+        new_versions: as in `serve`.
     """
 
     def __init__(
@@ -70,11 +75,14 @@ class GracefulServer(uvicorn.Server):
         hosts: Collection[str] | None = None,
         origins: Collection[str] = (),
         keys: Keys | None = None,
+        new_versions: NewVersions | None = None,
     ):
         self.models = [served] if isinstance(served, Served) else list(served)
         files = most_files()
+        application = partial(create_app, hosts=hosts, origins=origins, keys=keys)
+        versioned = new_versions and VersionedApp(self.models, application, new_versions)
         config = uvicorn.Config(
-            create_app(self.models, hosts, origins, keys),
+            versioned or application(self.models),
             log_config=None,
             log_level="warning",
             access_log=False,

@@ -1,0 +1,91 @@
+"""New versions of a served preset, as folders `1`, `2`, …: taken up without losing a request."""
+
+import json
+import shutil
+import threading
+from types import SimpleNamespace
+
+import keras
+import pytest
+from test_serving_process import PREDICT, TEXTS, ask, preset, serving, wait_until  # noqa: F401
+
+from kzoo.errors import UserError
+from kzoo.hub.location import find, newest_version
+from kzoo.presets import load
+from kzoo.serve.versions import NewVersions
+
+
+@pytest.fixture
+def folder(preset, tmp_path):  # noqa: F811
+    """The folder of a model with its first version."""
+    shutil.copytree(preset, tmp_path / "tiny" / "1")
+    return tmp_path / "tiny"
+
+
+def other_version(folder, number):
+    """Write another model as a version, not at once, as `cp` would."""
+    keras.utils.set_random_seed(number)
+    translator = load(folder / "1")
+    for weight in translator.backbone.weights:
+        weight.assign(keras.random.normal(weight.shape))
+    translator.save_to_preset(folder.parent / f"new{number}")
+    shutil.copytree(folder.parent / f"new{number}", folder / str(number))
+
+
+def test_the_newest_version_is_the_greatest_number_of_a_preset(folder):
+    shutil.copytree(folder / "1", folder / "10")
+    shutil.copytree(folder / "1", folder / "9")
+    shutil.copytree(folder / "1", folder / "11a")
+    (folder / "12").mkdir()
+    assert newest_version(folder) == 10
+    assert (find(folder).place, find(folder).name) == (folder / "10", "tiny")
+    assert newest_version(folder / "1") is newest_version(folder / "missing") is None
+
+
+def test_a_request_is_answered_while_a_new_version_is_taken_up(folder):
+    rows, found, ended = json.dumps({"instances": TEXTS}), [], threading.Event()
+
+    def client(port):
+        while not ended.is_set():
+            found.append(ask(port, "POST", PREDICT, rows))
+
+    def version(port):
+        return json.loads(ask(port, "GET", "/v1/models/tiny")[1])["model_version_status"][0]["version"]
+
+    with serving(folder) as (_, port):
+        clients = [threading.Thread(target=client, args=[port]) for _ in range(3)]
+        for one in clients:
+            one.start()
+        assert version(port) == "1"
+        other_version(folder, 2)
+        wait_until(lambda: version(port) == "2")
+        count = len(found)
+        wait_until(lambda: len(found) > count + 10)
+        ended.set()
+        for one in clients:
+            one.join()
+    assert {status for status, _ in found} == {200}
+    expected = [load(folder / number).translate(TEXTS, beam_size=2) for number in ("1", "2")]
+    translations = [[row["translation"] for row in json.loads(body)["predictions"]] for _, body in found]
+    assert expected[0] != expected[1]
+    assert translations[0] == expected[0] and translations[-1] == expected[1]
+    assert all(one in expected for one in translations)
+
+
+def test_a_version_that_cannot_be_read_is_tried_again_when_it_changes(folder):
+    tried = []
+
+    def broken(name, number):
+        tried.append((name, number))
+        raise UserError("a file is missing")
+
+    served = SimpleNamespace(name="tiny", version=1)
+    new_versions = NewVersions({"tiny": folder}, broken)
+    assert new_versions([served]) == [] and tried == []
+    shutil.copytree(folder / "1", folder / "2")
+    for _ in range(2):
+        assert new_versions([served]) == []
+    assert tried == [("tiny", 2)]
+    (folder / "2" / "more").write_text("a file that was missing")
+    assert new_versions([served]) == []
+    assert tried == [("tiny", 2)] * 2
