@@ -78,8 +78,13 @@ def import_keras():
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     keep_compiled_programs()
     with _started():
-        import keras  # noqa: F401
-        import keras_hub  # noqa: F401, which imports TensorFlow beside every backend
+        import keras
+
+        if keras.backend.backend() != "tensorflow":
+            # Keras, keras-hub and TensorBoard import it if they can: 600 MB and four seconds for nothing.
+            for package in ("tensorflow", "tensorflow_text"):
+                sys.modules.setdefault(package, None)
+        import keras_hub  # noqa: F401
 
 
 def start_devices():

@@ -1,4 +1,4 @@
-"""A run's history, TensorBoard's curves, and the table of its speed."""
+"""A run's history, TensorBoard's log, and the table of its speed."""
 
 import csv
 import importlib.util
@@ -56,14 +56,33 @@ def write_history(path: Path, checkpoints: Checkpoints):
         writer.writerows(checkpoints.history)
 
 
-def curves(folder: Path) -> list[keras.callbacks.Callback]:
-    """Return the callback that writes TensorBoard's log; none if TensorFlow or TensorBoard is missing."""
-    # keras-hub installs TensorFlow without TensorBoard.
-    missing = [name for name in ("tensorflow", "tensorboard") if importlib.util.find_spec(name) is None]
-    if missing:
-        print(f"{' and '.join(missing)}: not installed; this run has no TensorBoard log, only history.csv")
-        return []
-    return [keras.callbacks.TensorBoard(folder)]
+class Curves(keras.callbacks.Callback):
+    """Writes the logs of each epoch for TensorBoard; without that package, only a line that says so."""
+
+    def __init__(self, folder: Path):
+        super().__init__()
+        self.folder, self._writer = folder, None
+
+    def on_train_begin(self, logs=None):
+        if importlib.util.find_spec("tensorboard") is None:
+            print("tensorboard: not installed; this run has no TensorBoard log, only history.csv")
+            return
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+        self._writer = EventFileWriter(str(self.folder))
+
+    def on_epoch_end(self, epoch, logs=None):
+        if self._writer:
+            from tensorboard.compat.proto.event_pb2 import Event
+            from tensorboard.compat.proto.summary_pb2 import Summary
+
+            values = [Summary.Value(tag=name, simple_value=value) for name, value in logs.items()]
+            self._writer.add_event(Event(wall_time=time.time(), step=epoch, summary=Summary(value=values)))
+            self._writer.flush()
+
+    def on_train_end(self, logs=None):
+        if self._writer:
+            self._writer.close()
 
 
 class RunReport(keras.callbacks.Callback):

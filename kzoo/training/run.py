@@ -25,7 +25,7 @@ from kzoo.training.corpus import odd_rows_table, record_held_out
 from kzoo.training.language_model import train_language_model
 from kzoo.training.recipe import Recipe
 from kzoo.training.recipe_checks import check_recipe
-from kzoo.training.report import HISTORY, History, RunReport, curves, print_report, write_history
+from kzoo.training.report import HISTORY, Curves, History, RunReport, print_report, write_history
 from kzoo.training.resuming import Preemption, fit_from
 from kzoo.training.run_folder import claim, lock, record
 from kzoo.training.strategies import Strategy, open_strategy
@@ -185,7 +185,7 @@ def _train_prepared(
         *([cooldown] if cooldown else ()),
         checkpoints,
         history,
-        *(curves(folder / "tensorboard") if strategy.is_chief else ()),
+        *([Curves(folder / "tensorboard")] if strategy.is_chief else ()),
         preemption,
     ]
     if done:

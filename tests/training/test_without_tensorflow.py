@@ -1,4 +1,4 @@
-"""On JAX everything but text export works with no TensorFlow on the machine."""
+"""On JAX everything but text export works without TensorFlow, and the commands do not import it."""
 
 import importlib.util
 import os
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-PROGRAM = """
+MISSING = """
 import importlib.abc, sys
 
 class Missing(importlib.abc.MetaPathFinder):
@@ -19,7 +19,13 @@ sys.meta_path.insert(0, Missing())
 import importlib.util
 find_spec = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "tensorflow" else find_spec(name, *rest)
-
+"""
+INSTALLED = """
+import sys
+from kzoo.cli.console import start_backend
+start_backend()
+"""
+PROGRAM = """
 from kzoo.presets import load
 from kzoo.training import Recipe, train
 
@@ -34,14 +40,18 @@ recipe = Recipe("pope_tiny", "files", "en", "de", model=small, train=files, val=
                 tokens=128, num_shapes=1, epochs=1)
 expected = train(recipe, f"{folder}/run", verbose=0)
 assert len(load(f"{folder}/run").translate(["a man sleeps", ""])) == 2
-assert "tensorflow" not in sys.modules
+assert not sys.modules.get("tensorflow")
 """
 
 
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
-def test_trains_loads_and_translates(tmp_path):
+@pytest.mark.parametrize("start", [MISSING, INSTALLED], ids=["missing", "installed"])
+def test_trains_loads_and_translates(start, tmp_path):
     environment = {**os.environ, "KERAS_BACKEND": "jax"}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path)], env=environment, capture_output=True, text=True
+        [sys.executable, "-c", start + PROGRAM, str(tmp_path)],
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr[-2000:]
