@@ -196,7 +196,10 @@ def _fill(folder: Path, handle: str, fetch: Fetch):
         needed = [*needed, *_fetched_weights(folder, get)]
         # If a request fails, Hugging Face's package returns a folder with the files of the one before.
         if missing := [name for name in needed if not (folder / name).is_file()]:
-            raise UserError(f"{handle}: {', '.join(missing)} cannot be fetched; check the network")
+            raise UserError(
+                f"{handle}: {', '.join(missing)} cannot be fetched: check the network, and whether the "
+                "repository has it; if not, kzoo cannot read the model"
+            )
     else:
         get(*preset.files)
         preset.check()

@@ -26,6 +26,7 @@ from kzoo.transformer_weights import ATTENTIONS, FEEDFORWARD, marian_layer
 ACTIVATIONS = {"swish": "silu", "silu": "silu", "relu": "relu", "gelu": "gelu"}
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 ROUNDED = 0.01  # more than bfloat16 changes a sine
+COPY_IT = "copy it from the repository that the model comes from"
 
 Layers = Annotated[int, Meta(ge=1, le=1000)]
 Size = Annotated[int, Meta(ge=1, le=10**6)]
@@ -61,7 +62,7 @@ class Config(msgspec.Struct):
 def check_files(folder: Path, names: Sequence[str], kind: str):
     """Raise `UserError` for a missing file."""
     if missing := [file for file in names if not (folder / file).is_file()]:
-        raise UserError(f"{folder} is not {kind}: it has no {', '.join(missing)}")
+        raise UserError(f"{folder} is not {kind}: it has no {', '.join(missing)}; if it is one, {COPY_IT}")
 
 
 def read_config(folder: Path, kind: type[Config], name: str, needed: dict[str, tuple]) -> tuple[Config, dict]:

@@ -21,7 +21,6 @@ TOKENIZER, TOKENS, SMALL_100 = "tokenizer_config.json", "special_tokens_map.json
 NEEDED = {"scale_embedding": (True, True), "tie_word_embeddings": (True, True)}
 FAIRSEQ = ["<s>", "<pad>", "</s>", "<unk>"]  # a vocabulary's first tokens
 FIRST_PIECE = 3  # SentencePiece's unknown, start and end come before
-FIRST_POSITION = 2
 # The languages of M2M-100 and SMaLL-100, in the order of their tokens, which no file of a repository lists.
 CODES = (
     "af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu ha he hi hr "
@@ -29,6 +28,7 @@ CODES = (
     "pa pl ps pt ro ru sd si sk sl so sq sr ss su sv sw ta th tl tn tr uk ur uz vi wo xh yi yo zh zu"
 )
 M2M_LANGUAGES = CODES.split()
+SMALL_LAYERS = 12, 3  # SMaLL-100's, of encoder and decoder; M2M-100's have as many in both
 
 
 class Config(hugging_face.Config):
@@ -87,17 +87,18 @@ def read_m2m(folder: str | os.PathLike, name: str | None = None) -> Translator:
     wavelength = 10_000 ** (half / (half - 1))
     settings |= {
         "norm": "pre",
-        "position_options": {"first_position": FIRST_POSITION, "max_wavelength": wavelength},
+        # fairseq's positions of tokens follow that of padding.
+        "position_options": {"first_position": config.pad_token_id + 1, "max_wavelength": wavelength},
     }
     search = hugging_face.search_settings(folder, config)
     proto = hugging_face.sentence_piece_model(folder / MODEL)
+    small = _is_small(folder, config)
     if (folder / VOCABULARY).is_file():
         pieces, languages = _m2m_vocabulary(folder, config)
     else:
         pieces, languages = _nllb_vocabulary(folder, proto, config)
     pieces += [f"<unused {token}>" for token in range(len(pieces), config.vocab_size)]
     order, names = hugging_face.order(folder / MODEL, pieces, config)
-    small = _is_small(folder)
     sides = {"source": "target" if small else "source", "target": None if small else "target"}
     tokenizers = [
         LanguageTokenizer(
@@ -151,16 +152,27 @@ def _nllb_codes(folder: Path) -> list[str]:
         options = _options(folder, file)
         for listed in (options.additional_special_tokens, options.extra_special_tokens):
             names = [token if isinstance(token, str) else token.content for token in listed or ()]
-            if codes := [code for code in names if code not in (*FAIRSEQ, "<mask>")]:
+            codes = [code for code in names if code not in (*FAIRSEQ, "<mask>")]
+            if f"__{M2M_LANGUAGES[0]}__" in codes:
+                raise UserError(
+                    f"{folder} has M2M-100's languages, but no {VOCABULARY}: {hugging_face.COPY_IT}"
+                )
+            if codes:
                 return codes
     raise UserError(f"{folder}: neither {TOKENS} nor {TOKENIZER} lists the languages' codes")
 
 
-def _is_small(folder: Path) -> bool:
+def _is_small(folder: Path, config: Config) -> bool:
     """Return whether a model is SMaLL-100's, which brings a tokenizer of its own; its code is not read."""
-    return (folder / SMALL_100).is_file() or _options(
-        folder, TOKENIZER
-    ).tokenizer_class == "SMALL100Tokenizer"
+    named = _options(folder, TOKENIZER).tokenizer_class == "SMALL100Tokenizer"
+    if named or (folder / SMALL_100).is_file():
+        return True
+    if (folder / VOCABULARY).is_file() and (config.encoder_layers, config.decoder_layers) == SMALL_LAYERS:
+        raise UserError(
+            f"{folder} has the layers of SMaLL-100, but no {SMALL_100}, without which it is read as M2M-100: "
+            f"{hugging_face.COPY_IT}"
+        )
+    return False
 
 
 def _options(folder: Path, file: str) -> Options:

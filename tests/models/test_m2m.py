@@ -7,6 +7,7 @@ import ctranslate2
 import keras
 import numpy as np
 import pytest
+from hugging_face_repositories import POINTER, TEXTS, best_scores, cache, changed  # noqa: F401
 from message_of import message_of
 from safetensors.numpy import load_file, save_file
 from scipy.special import log_softmax
@@ -16,7 +17,7 @@ from kzoo.data import open_corpus
 from kzoo.engine.conversion import converted
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
-from kzoo.models.m2m import read_m2m
+from kzoo.models.m2m import M2M_LANGUAGES, read_m2m
 from kzoo.presets import load
 from kzoo.presets.shelf import locate
 from kzoo.serve import Served, create_app
@@ -26,23 +27,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("transformers", reason="transformers is not installed")
 import m2m_repositories as repositories  # noqa: E402
 
-TEXTS = [
-    "A dog runs in the yard.",
-    "Two  men – ☃ sing!",
-    "",
-    " leading",
-    ">>fra<< A cat.",
-    "__fr__ A",
-    "a\tb",
-    "e\u0301te\u0301 ﬁ ½",
-    "🙂🙂",
-]
 PAIRS = {"m2m": ("en", "de"), "nllb": ("eng_Latn", "deu_Latn"), "small": ("en", "de")}
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("KZOO_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture(scope="module", params=repositories.KINDS)
@@ -93,8 +78,19 @@ def test_ids_are_transformers_but_for_their_order(kind, folder):
 
 
 def test_logits_are_transformers(kind, folder):
+    check_logits(folder, PAIRS[kind])
+
+
+def test_positions_follow_that_of_padding(tmp_path):
+    folder = repositories.make(tmp_path, "m2m")
+    changed(folder, "vocab.json", **{"<pad>": 0, "<s>": 1})
+    changed(folder, pad_token_id=0)
+    check_logits(folder, PAIRS["m2m"])
+
+
+def check_logits(folder, pair):
     translator, random = read_m2m(folder), np.random.default_rng(1)
-    ids = their_ids(translator, repositories.tokenizer(folder, *PAIRS[kind]))
+    ids = their_ids(translator, repositories.tokenizer(folder, *pair))
     source, target = random.integers(4, 90, (3, 9)), random.integers(4, 90, (3, 12))
     source[:, -1], target[:, 0] = 3, 2
     source[1, 6:] = 0
@@ -157,11 +153,6 @@ def test_translations_are_transformers(kind, trained, beams):
 
 def languages_of(kind) -> dict[str, str]:
     return dict(zip(("source_language", "target_language"), PAIRS[kind], strict=True))
-
-
-def best_scores(translator, texts, **languages):
-    """Return the score of each text's best translation: those of random weights tell languages apart."""
-    return [best.score for (best,) in translator.n_best(texts, 1, unknown="translate", **languages)]
 
 
 def test_the_engine_has_its_scores(kind, folder):
@@ -289,15 +280,6 @@ def test_shards_are_read(folder, tmp_path):
     assert "'../model.safetensors'" in message_of(read_m2m, copy)
 
 
-POINTER = "version https://git-lfs.example/spec/v1\noid sha256:4d7a\nsize 12345\n"
-
-
-def changed(folder, file="config.json", **values):
-    path = folder / file
-    before = json.loads(path.read_text()) if path.exists() else {}
-    path.write_text(json.dumps({**before, **values}))
-
-
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -336,6 +318,22 @@ def test_other_orders_of_languages_are_refused(kind, folder, tmp_path):
     else:
         changed(copy, "tokenizer_config.json", language_codes="wmt21")
         assert "'wmt21'" in message_of(read_m2m, copy)
+
+
+def test_a_tokenizer_s_file_that_is_missed_is_named(kind, folder, tmp_path):
+    """SMaLL-100's and M2M-100's are not taken for M2M-100's and NLLB-200's."""
+    if kind == "small":
+        copy = repositories.make(tmp_path, kind, encoder_layers=12, decoder_layers=3)
+        (copy / "tokenization_small100.py").unlink()
+        assert "no tokenization_small100.py" in message_of(read_m2m, copy)
+        changed(copy, "tokenizer_config.json", tokenizer_class="SMALL100Tokenizer")
+        assert read_m2m(copy).target_tokenizer.names is None
+    if kind == "m2m":
+        copy = shutil.copytree(folder, tmp_path / "copy")
+        (copy / "vocab.json").unlink()
+        listed = [f"__{code}__" for code in M2M_LANGUAGES]
+        changed(copy, "special_tokens_map.json", additional_special_tokens=listed)
+        assert "no vocab.json" in message_of(read_m2m, copy)
 
 
 def test_it_is_fetched_by_its_handle(kind, folder, monkeypatch):

@@ -9,6 +9,7 @@ import ctranslate2
 import keras
 import numpy as np
 import pytest
+from hugging_face_repositories import POINTER, TEXTS, best_scores, cache, changed  # noqa: F401
 from message_of import message_of
 from sacremoses import MosesPunctNormalizer
 from safetensors.numpy import load_file, save_file
@@ -31,26 +32,12 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("transformers", reason="transformers is not installed")
 import marian_repositories as repositories  # noqa: E402
 
-TEXTS = [
-    "A dog runs in the yard.",
-    "Two  men – ☃ sing!",
-    "",
-    " leading",
-    ">>fra<< A cat.",
-    ">>xxx<< A",
-    "a\tb",
-]
 KINDS = {
     "joint": {},
     "separate": {"separate": True},
     "multilingual": {"languages": ("fra", "deu")},
     "base": repositories.BASE,
 }
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("KZOO_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture(params=KINDS)
@@ -199,33 +186,28 @@ def test_the_engine_has_its_scores(tmp_path):
     assert engine.source_tokenizer(["A dog."]) == model.source_tokenizer([">>fra<<A dog."])
 
 
-def scores(translator, texts, **languages):
-    """Return the score of each text's best translation: those of random weights tell languages apart."""
-    return [best.score for (best,) in translator.n_best(texts, 1, **languages)]
-
-
 def test_the_target_language_is_chosen(tmp_path):
     folder = repositories.make(tmp_path / "opus-mt-en-mul", languages=("fra", "deu"))
     translator = load(folder)
     for each in (CTranslate2Translator.of(translator), translator):
-        tagged = scores(each, [">>fra<< A dog runs.", ">>deu<< A dog runs."])
+        tagged = best_scores(each, [">>fra<< A dog runs.", ">>deu<< A dog runs."])
         assert abs(tagged[0] - tagged[1]) > 0.01
         tagged = [pytest.approx(score, abs=1e-4) for score in tagged]
         for code in ("deu", "DE", "de", "ger", "de-AT", "deu_Latn"):
-            assert scores(each, ["A dog runs."], target_language=code) == tagged[1:]
-            assert scores(each, [f" >>{code}<< A dog runs."]) == tagged[1:]
+            assert best_scores(each, ["A dog runs."], target_language=code) == tagged[1:]
+            assert best_scores(each, [f" >>{code}<< A dog runs."]) == tagged[1:]
         chosen = {"source_language": "EN-gb", "target_language": "fr-CA"}
-        assert scores(each, ["A dog runs.", ""], **chosen) == [tagged[0], 0]
-        assert scores(each, [">>deu<< A dog runs."], target_language="fr") == tagged[1:]
+        assert best_scores(each, ["A dog runs.", ""], **chosen) == [tagged[0], 0]
+        assert best_scores(each, [">>deu<< A dog runs."], target_language="fr") == tagged[1:]
         for text in ("A dog runs.", ">> A dog runs."):
             assert "target_language" in message_of(each.translate, [text])
         assert "'>>xxx<<'" in message_of(each.translate, [">>xxx<< A dog runs."])
         assert "'xxx'" in message_of(each.translate, ["A dog."], target_language="xxx")
     translator.target_language = "de"
     assert translator.languages == ["en", "deu"]
-    assert scores(translator, ["A dog runs."]) == tagged[1:]
+    assert best_scores(translator, ["A dog runs."]) == tagged[1:]
     translator.save_to_preset(tmp_path / "saved", dtype="float32")
-    assert scores(load(tmp_path / "saved"), ["A dog runs."]) == tagged[1:]
+    assert best_scores(load(tmp_path / "saved"), ["A dog runs."]) == tagged[1:]
     translator.target_language = translator.target_language  # as training does
     with pytest.raises(UserError, match="'it'"):
         translator.target_language = "it"
@@ -395,12 +377,6 @@ def repository(tmp_path_factory):
 
 
 FIRST = "model.encoder.layers.0.self_attn"
-POINTER = "version https://git-lfs.example/spec/v1\noid sha256:4d7a\nsize 12345\n"
-
-
-def changed(folder, file="config.json", **values):
-    path = folder / file
-    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
 
 
 def layers(folder, number):
@@ -498,8 +474,7 @@ def test_a_saved_model_translates_the_same(trained, tmp_path):
 
     translator = load(trained)
     translator.export(str(tmp_path / "model"), beam_size=2)
-    texts = TEXTS
     served = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
-    found = served(text=tf.constant(texts))["translation"].numpy()
-    expected = translator.translate(texts, beam_size=2)
+    found = served(text=tf.constant(TEXTS))["translation"].numpy()
+    expected = translator.translate(TEXTS, beam_size=2)
     assert [text.decode() for text in found] == expected

@@ -1,0 +1,37 @@
+"""What the tests of `kzoo.models.marian` and `kzoo.models.m2m` share."""
+
+import json
+
+import pytest
+
+TEXTS = [
+    "A dog runs in the yard.",
+    "Two  men – ☃ sing!",
+    "",
+    " leading",
+    ">>fra<< A cat.",
+    ">>xxx<< A",
+    "__fr__ A",
+    "a\tb",
+    "e\u0301te\u0301 ﬁ ½",
+    "🙂🙂",
+]
+POINTER = "version https://git-lfs.example/spec/v1\noid sha256:4d7a\nsize 12345\n"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """Keep what is converted out of the user's cache."""
+    monkeypatch.setenv("KZOO_CACHE", str(tmp_path / "cache"))
+
+
+def changed(folder, file="config.json", **values):
+    """Change entries of a repository's JSON file."""
+    path = folder / file
+    before = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({**before, **values}))
+
+
+def best_scores(translator, texts, **languages):
+    """Return the score of each text's best translation: those of random weights tell languages apart."""
+    return [best.score for (best,) in translator.n_best(texts, 1, unknown="translate", **languages)]
