@@ -9,13 +9,15 @@ from typing import BinaryIO
 
 from kzoo.documents.document import Content
 from kzoo.documents.inline import Piece, Segment
-from kzoo.documents.tagged import string_of, tagged_pieces
+from kzoo.documents.tagged import TAG, string_of, tagged_pieces
 from kzoo.errors import UserError
+from kzoo.text.languages import has_spaces
 
 TIMES = r"(?:\d+:)?\d+:\d+[,.]\d+"
 CUE = re.compile(
     rf"(?m)^(?P<times>[ \t]*{TIMES}[ \t]+-->[ \t]+{TIMES}[^\r\n]*)\r?\n(?P<text>[^\r\n]+(?:\r?\n[^\r\n]+)*)"
 )
+UNBROKEN = "\0"  # stands for a space within a tag
 WRAPPED = re.compile(r"\r?\n(?!\s*[-–—])")  # a dash begins what another person says
 
 
@@ -38,25 +40,30 @@ def read(path: Path) -> Content:
             yield Segment(f"at {times}", pieces, lambda pieces, at=cue: put(at, pieces))
 
     def put(cue: re.Match, pieces: list[Piece]):
-        lines = _wrapped(string_of(pieces), cue["text"].count("\n") + 1)
-        new[cue.start()] = ("\r\n" if "\r\n" in cue[0] else "\n").join(lines)
+        new[cue.start()] = string_of(pieces)
 
     def write(file: BinaryIO, target: str | None):
         def cue_of(cue: re.Match) -> str:
-            head = cue[0][: cue.start("text") - cue.start()]
-            return head + new.get(cue.start(), cue["text"])
+            if cue.start() not in new:
+                return cue[0]
+            lines = _wrapped(new[cue.start()], cue["text"].count("\n") + 1, target)
+            end = "\r\n" if "\r\n" in cue[0] else "\n"
+            return cue[0][: cue.start("text") - cue.start()] + end.join(lines)
 
         file.write(CUE.sub(cue_of, text).encode(encoding))
 
     return Content(segments(), write)
 
 
-def _wrapped(text: str, count: int) -> list[str]:
+def _wrapped(text: str, count: int, language: str | None) -> list[str]:
     """Return a text in at most `count` lines of about the same length, unless it has several already."""
     lines = text.split("\n")
     if len(lines) > 1 or count == 1:
         return lines
+    # A tag must stay in one piece.
+    breaks = {"break_long_words": not has_spaces(language) and not TAG.search(text)}
+    text = TAG.sub(lambda tag: tag[0].replace(" ", UNBROKEN), text)
     width = math.ceil(len(text) / count)
-    while len(lines := textwrap.wrap(text, width)) > count:
+    while len(lines := textwrap.wrap(text, width, **breaks)) > count:
         width += 1
-    return lines
+    return [line.replace(UNBROKEN, " ") for line in lines]
