@@ -30,8 +30,12 @@ def _segments(name: str, tree) -> Iterator[Segment]:
     _strip_revisions(tree)
     for number, element in enumerate(tree.iter("{*}p", "{*}h"), 1):
         if not any(local_name(above) in NOT_TRANSLATED for above in element.iterancestors()):
-            pieces = mixed_pieces(element, INLINE, CHARACTERS)
+            pieces = mixed_pieces(element, _is_inline, CHARACTERS)
             yield Segment(f"{name}, paragraph {number}", pieces, lambda new, at=element: fill(at, new))
+
+
+def _is_inline(element) -> bool:
+    return local_name(element) in INLINE
 
 
 def _strip_revisions(tree):

@@ -79,4 +79,10 @@ def _parts(place: str, old: bool, part, source, target) -> Iterator[Segment]:
 
     segments = [mark for mark in new.iter("{*}mrk") if mark.get("mtype") == "seg"]
     for element in segments or [new]:
-        yield Segment(place, mixed_pieces(element, INLINE), lambda pieces, at=element: put(at, pieces))
+        yield Segment(place, mixed_pieces(element, _is_inline), lambda pieces, at=element: put(at, pieces))
+
+
+def _is_inline(element) -> bool:
+    """Return whether an element's text is translated: of a name that stays the same, it is not."""
+    kept = element.get("mtype") == "protected" or element.get("translate") == "no"
+    return local_name(element) in INLINE and not kept

@@ -1,7 +1,7 @@
 """XML as trees of lxml, read without entities, and elements with mixed content as pieces of text."""
 
 import importlib.util
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from kzoo.data.memories import SAFE_XML, check_declares_no_entities, check_no_entities
@@ -44,13 +44,13 @@ def local_name(element) -> str:
 
 
 def mixed_pieces(
-    element, inline: Collection[str], characters: Mapping[str, str] = MappingProxyType({})
+    element, is_inline: Callable[..., bool], characters: Mapping[str, str] = MappingProxyType({})
 ) -> list[Piece]:
     """Return the text and the elements in an element.
 
     Args:
         element: lxml's.
-        inline: the names of elements that stand within a text.
+        is_inline: whether an element stands within a text, which goes on in it.
         characters: the names of elements that stand for characters, which replace them.
     """
     found = [element.text or ""]
@@ -59,7 +59,7 @@ def mixed_pieces(
         if name in characters:
             found.append(characters[name])
         else:
-            within = mixed_pieces(child, inline, characters) if name in inline else []
+            within = mixed_pieces(child, is_inline, characters) if is_inline(child) else []
             found.append(Inline(child, within))
         found.append(child.tail or "")
     return joined(found)

@@ -232,11 +232,13 @@ XLIFF1 = """<?xml version='1.0' encoding='UTF-8'?>
     <trans-unit id="4"><source>One. Two.</source>
       <seg-source><mrk mtype="seg" mid="1">One.</mrk> <mrk mtype="seg" mid="2">Two.</mrk></seg-source>{}
     </trans-unit>
+    <trans-unit id="5"><source>See <mrk mtype="protected">Top</mrk></source>{}</trans-unit>
   </body></file>
 </xliff>"""
 XLIFF2 = """<?xml version='1.0' encoding='UTF-8'?>
 <xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" version="2.0" srcLang="en"{}><file id="f">
   <unit id="1"><segment{}><source>A <pc id="1">dog</pc> <ph id="2"/></source>{}</segment></unit>
+  <unit id="2"><segment{}><source>See <mrk id="3" translate="no">Top</mrk></source>{}</segment></unit>
 </file></xliff>"""
 JSON = """{{
     "title": "{}", "n": 1.50, "a\\"b:c": ["{}", true, "{}"],
@@ -252,12 +254,14 @@ HTML = """<html lang="en"><head><meta charset="utf-8"/><title>{}</title><style>p
 FILES = [
     ("a.po", PO, ["", '""', "", "", "", ""],
      [", fuzzy", '""\n"A <b>DOG</b> RUNS %s.\\n"\n"TWO"', ", fuzzy", "%d DOG", "%d DOGS", "%d DOGS"]),
-    ("a.xlf", XLIFF1, ["", "<target/>"],
+    ("a.xlf", XLIFF1, ["", "<target/>", ""],
      ['<target state="needs-review-translation">A <g id="1">DOG</g> RUNS<x id="2"/></target>',
       '<target state="needs-review-translation"><mrk mtype="seg" mid="1">ONE.</mrk> '
-      '<mrk mtype="seg" mid="2">TWO.</mrk></target>']),
-    ("a.xliff", XLIFF2, ["", "", ""],
-     [' trgLang="de"', ' state="translated"', '<target>A <pc id="1">DOG</pc> <ph id="2"/></target>']),
+      '<mrk mtype="seg" mid="2">TWO.</mrk></target>',
+      '<target state="needs-review-translation">SEE <mrk mtype="protected">Top</mrk></target>']),
+    ("a.xliff", XLIFF2, ["", "", "", "", ""],
+     [' trgLang="de"', ' state="translated"', '<target>A <pc id="1">DOG</pc> <ph id="2"/></target>',
+      ' state="translated"', '<target>SEE <mrk id="3" translate="no">Top</mrk></target>']),
     ("a.json", JSON, ["A title", "One: two", "Caf\\u00e9 {{n}}", "key", "<b>A</b> dog"],
      ["A TITLE", "ONE: TWO", "CAFÉ {{n}}", "key", "<b>A</b> DOG"]),
     ("a.srt", SRT, ["A <i>dog</i>\r\nruns here", "- Who?\r\n- A dog."],
