@@ -19,10 +19,11 @@ PARTS = {
     ".docx": (r"word/(document|header|footer|footnotes|endnotes)\d*\.xml", "word/"),
     ".pptx": (r"ppt/(slides|notesSlides|diagrams)/\w+\.xml", "ppt/"),
 }
-CONTAINERS = {"hyperlink", "ins", "moveTo", "sdt", "smartTag"}  # of runs
+CONTAINERS = {"bdo", "customXml", "dir", "hyperlink", "ins", "moveTo", "sdt", "smartTag"}  # of runs
 TEXTS = {"t", "noBreakHyphen"}  # in runs
 # What has no place of its own in a text. Beginnings stay before the text, ends behind it.
-BEGINNINGS = {"pPr", "bookmarkStart", "commentRangeStart", "permStart", "sdtPr"}
+PROPERTIES = {"pPr", "sdtPr", "customXmlPr", "smartTagPr"}
+BEGINNINGS = PROPERTIES | {"bookmarkStart", "commentRangeStart", "permStart"}
 ENDS = {"bookmarkEnd", "commentRangeEnd", "permEnd", "proofErr", "endParaRPr", "sdtEndPr"}
 UNSEEN = {"lastRenderedPageBreak", "softHyphen"}
 HYPHEN = "\u2011"  # a noBreakHyphen
@@ -88,13 +89,16 @@ class _Runs:
             name = local_name(child)
             if name in BEGINNINGS | ENDS or not name:
                 continue
-            runs = _split(child) if child.tag == f"{self._namespace}r" else [child]
+            is_run = child.tag == f"{self._namespace}r"
+            runs = _split(child) if is_run else [child]
             self._nodes += runs
             for run in runs:
-                text = _text(run) if run.tag == f"{self._namespace}r" else ""
+                text = _text(run) if is_run else ""
                 within = child.find("{*}sdtContent") if name == "sdt" else child
                 if text:
                     yield run, text
+                elif is_run and all(local_name(part) in {"rPr"} | TEXTS for part in run):
+                    continue  # it shows nothing: the text goes on
                 elif name in CONTAINERS and within is not None:
                     inner = _Runs(within, self._namespace, child)
                     yield inner, inner.pieces

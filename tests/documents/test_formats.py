@@ -110,6 +110,26 @@ def test_what_a_paragraph_of_word_can_have(tmp_path, capitals):
     assert "See the page" in asked
 
 
+def test_a_text_of_word_goes_on_where_nothing_is_shown(tmp_path, capitals):
+    """Runs without text; and containers of runs that are seldom used."""
+    run = "<w:r><w:t>{}</w:t></w:r>"
+    body = (
+        f"<w:p>{run.format('co')}<w:r><w:softHyphen/></w:r>{run.format('op')}<w:r><w:rPr/></w:r>"
+        f"<w:r><w:lastRenderedPageBreak/></w:r><w:r><w:t/></w:r>{run.format('erate')}</w:p>"
+        f'<w:p><w:customXml w:element="x"><w:customXmlPr/>{run.format("One")}</w:customXml></w:p>'
+        f"<w:p><w:smartTag><w:smartTagPr/>{run.format('Two')}</w:smartTag></w:p>"
+        f'<w:p><w:dir w:val="rtl">{run.format("Three")}</w:dir></w:p>'
+        f'<w:p><w:bdo w:val="rtl">{run.format("Four")}</w:bdo></w:p>'
+    )
+    xml = f'<w:document xmlns:w="{W}"><w:body>{body}</w:body></w:document>'
+    output, asked = capitals(archive(tmp_path / "a.docx", {"word/document.xml": xml}))
+    assert asked == ["cooperate", "One", "Two", "Three", "Four"]
+    root = etree.fromstring(parts(output)["word/document.xml"])
+    assert ["".join(paragraph.itertext()) for paragraph in root[0]] == list(map(str.upper, asked))
+    names = [etree.QName(child).localname for paragraph in root[0][1:] for child in paragraph[0]]
+    assert names == ["customXmlPr", "r", "smartTagPr", "r", "r", "r"]
+
+
 def test_pptx(tmp_path, capitals):
     body = (
         '<a:p><a:pPr/><a:r><a:rPr lang="en" dirty="0"/><a:t>A do</a:t></a:r>'
