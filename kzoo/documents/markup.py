@@ -35,14 +35,11 @@ class Markup:
     """
 
     def __init__(self, html: str | bytes, parser: str = "html.parser"):
-        if not importlib.util.find_spec("bs4"):
-            raise UserError("HTML cannot be read, because beautifulsoup4 is not installed")
-        from bs4 import BeautifulSoup
-
+        bs4 = beautiful_soup()
         try:
             with warnings.catch_warnings():  # it warns of text that is an address, or of XML
                 warnings.simplefilter("ignore")
-                self.soup = BeautifulSoup(html, parser)
+                self.soup = bs4.BeautifulSoup(html, parser)
             self.segments = [_segment(str(number), run) for number, run in enumerate(_runs(self.soup), 1)]
         except RecursionError:
             raise UserError("the HTML's elements are nested too deeply") from None
@@ -60,6 +57,19 @@ class Markup:
             if new := translated(segment.pieces, translations, target):
                 segment.put(new)
         return str(self.soup)
+
+
+def beautiful_soup():
+    """Return the module of BeautifulSoup.
+
+    Raises:
+        UserError: it is not installed.
+    """
+    if not importlib.util.find_spec("bs4"):
+        raise UserError("HTML cannot be read, because beautifulsoup4 is not installed")
+    import bs4
+
+    return bs4
 
 
 def _runs(element) -> Iterator[list]:
@@ -92,7 +102,8 @@ def _inline(node) -> bool:
 
 
 def _kept(element) -> bool:
-    classes = element.get("class") or ()
+    # A string in XHTML, and a list in HTML.
+    classes = " ".join(element.get_attribute_list("class", [])).split()
     return element.name in KEPT or element.get("translate") == "no" or "notranslate" in classes
 
 
