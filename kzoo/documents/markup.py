@@ -12,7 +12,8 @@ INLINE = {
     *("a", "abbr", "b", "bdi", "bdo", "big", "cite", "del", "dfn", "em", "font", "i", "ins", "label", "mark"),
     *("q", "s", "small", "span", "strong", "sub", "sup", "time", "tt", "u"),
 }
-KEPT = {"code", "kbd", "math", "pre", "samp", "script", "style", "svg", "textarea", "var"}  # as they are
+# As they are; the last is in the table of contents of an EPUB.
+KEPT = {"code", "kbd", "math", "pre", "samp", "script", "style", "svg", "textarea", "var", "docAuthor"}
 
 
 class Markup:

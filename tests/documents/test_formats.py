@@ -198,9 +198,9 @@ def test_epub(tmp_path, capitals):
         '<?xml version="1.0" encoding="utf-8"?>\n<!DOCTYPE html>\n<html xmlns="http://www.w3.org/1999/xhtml" '
         'xmlns:epub="http://www.idpf.org/2007/ops"><head><title>A title</title></head>'
         '<body epub:type="bodymatter"><p>A&nbsp;<b>dog</b> &amp; 2&lt;3<br/>runs</p><svg viewBox="0 0 1 1"/>'
-        "<code>x</code></body></html>"
+        '<code>x</code><p class="a notranslate">x</p><p class="notranslated">Two</p></body></html>'
     )
-    ncx = "<ncx><navLabel><text>A title</text></navLabel></ncx>"
+    ncx = "<ncx><docAuthor><text>Me</text></docAuthor><navLabel><text>A title</text></navLabel></ncx>"
     given = {
         "mimetype": "application/epub+zip",
         "META-INF/container.xml": "<c/>",
@@ -213,8 +213,9 @@ def test_epub(tmp_path, capitals):
         page.replace("A title", "A TITLE")
         .replace("A&nbsp;<b>dog</b> &amp; 2&lt;3", "A <b>DOG</b> &amp; 2&lt;3")
         .replace("runs", "RUNS")
+        .replace("Two", "TWO")
     )
-    assert "<text>A TITLE</text>" in found["t.ncx"].decode()
+    assert "<text>Me</text></docAuthor><navLabel><text>A TITLE</text>" in found["t.ncx"].decode()
     assert asked.count("A title") == 1
 
 
