@@ -104,11 +104,12 @@ class Directions:
         pairs = {served: _pairs(served.translator) for served in readers}
         # Those that do not name their languages take any.
         self._models = sorted(readers, key=lambda served: not pairs[served])
-        named = {(common_code(one), common_code(other)) for found in pairs.values() for one, other in found}
-        codes = sorted({code for pair in named for code in pair})
-        self.targets = {
-            code: sorted({code, *(end for start, end in named if start == code)}) for code in codes
-        }
+        targets = {}
+        for one, other in itertools.chain(*pairs.values()):
+            start, end = common_code(one), common_code(other)
+            targets.setdefault(start, {start}).add(end)
+            targets.setdefault(end, {end})
+        self.targets = {code: sorted(targets[code]) for code in sorted(targets)}
 
     def resolved(self, source: str, target: str) -> Way | None:
         """Return the model of a direction, with its codes; `None` if both languages are the same.
@@ -129,7 +130,9 @@ class Directions:
                 errors.append(error)
         if len(errors) == 1:
             raise errors[0]
-        ways = "; ".join(f"{code} to {', '.join(ends)}" for code, ends in self.targets.items())
+        # Not all directions: of a hundred languages, there are ten thousand.
+        start = matching_code(source, known)
+        ways = f"{start} to {', '.join(self.targets[start])}" if start else f"from {', '.join(known)}"
         raise UserError(f"no model translates {source:.40} to {target:.40}; known: {ways}")
 
     def languages(self) -> list[Language]:

@@ -66,9 +66,10 @@ def test_the_texts_of_one_request_may_be_of_several_presets(models):
 
 
 def test_a_direction_that_none_has_is_refused_with_those_known(models):
-    (answer,) = ask(models, libre("en", "nl"))
-    assert answer.status_code == 400
-    assert "nl" in answer.json()["error"] and "fr to de, en, fr" in answer.json()["error"]
+    target, source = ask(models, libre("en", "nl"), libre("nl", "en"))
+    assert target.status_code == source.status_code == 400
+    for answer, known in ((target, "en to de, en, fr"), (source, "from de, en, fr")):
+        assert "nl" in answer.json()["error"] and answer.json()["error"].endswith(known)
 
 
 def test_each_model_has_its_addresses_and_page_and_all_are_counted(models):
