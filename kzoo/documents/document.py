@@ -136,7 +136,7 @@ def translate_document(
     """
     check_ending(path, output)
     document = Document(path)
-    translations = translate_keeping(document.texts, translate)
+    translations = translate_keeping(document.texts, translate, document.languages[0])
     with atomic_write(output) as whole, open(whole, "wb") as file:
         return document.write(file, dict(zip(document.texts, translations, strict=True)), target)
 

@@ -28,7 +28,9 @@ def read(path: Path) -> Content:
         for match in STRING.finditer(text):
             line, before = line + text.count("\n", before, match.start()), match.start()
             if not match[2]:
-                pieces = tagged_pieces(json.loads(match[1]))
+                # JSON may escape half of a surrogate pair, which is no character.
+                string = json.loads(match[1]).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+                pieces = tagged_pieces(string)
                 yield Segment(f"line {line}", pieces, lambda pieces, at=before: put(at, pieces))
 
     def put(start: int, pieces: list[Piece]):
