@@ -21,9 +21,10 @@ PARTS = {
 }
 CONTAINERS = {"bdo", "customXml", "dir", "hyperlink", "ins", "moveTo", "sdt", "smartTag"}  # of runs
 TEXTS = {"t", "noBreakHyphen"}  # in runs
-# What has no place of its own in a text. Beginnings stay before the text, ends behind it.
-PROPERTIES = {"pPr", "sdtPr", "customXmlPr", "smartTagPr"}
-BEGINNINGS = PROPERTIES | {"bookmarkStart", "commentRangeStart", "permStart"}
+PROPERTIES = {"pPr", "sdtPr", "customXmlPr", "smartTagPr"}  # they come first
+# What has no place of its own within a text. Beginnings stay before it, ends behind it. Where something else
+# ends the text, as a field does, they stay where they are.
+BEGINNINGS = {"bookmarkStart", "commentRangeStart", "permStart"}
 ENDS = {"bookmarkEnd", "commentRangeEnd", "permEnd", "proofErr", "endParaRPr", "sdtEndPr"}
 UNSEEN = {"lastRenderedPageBreak", "softHyphen"}
 HYPHEN = "\u2011"  # a noBreakHyphen
@@ -84,26 +85,40 @@ class _Runs:
 
     def _found(self) -> Iterator[tuple[Any, str | list[Piece]]]:
         """Yield nodes with the text of those that are runs, and the pieces of others."""
-        self._nodes = []
+        self._nodes, marks, ended = [], [], True
         for child in list(self._parent):
             name = local_name(child)
-            if name in BEGINNINGS | ENDS or not name:
-                continue
-            is_run = child.tag == f"{self._namespace}r"
-            runs = _split(child) if is_run else [child]
-            self._nodes += runs
-            for run in runs:
-                text = _text(run) if is_run else ""
-                within = child.find("{*}sdtContent") if name == "sdt" else child
-                if text:
-                    yield run, text
-                elif is_run and all(local_name(part) in {"rPr"} | TEXTS for part in run):
-                    continue  # it shows nothing: the text goes on
-                elif name in CONTAINERS and within is not None:
-                    inner = _Runs(within, self._namespace, child)
-                    yield inner, inner.pieces
-                else:
-                    yield run, []
+            if name in BEGINNINGS | ENDS and not ended:
+                marks.append(child)
+            elif name not in PROPERTIES and name:
+                for node, text in self._parts(child, name):
+                    if not text:
+                        yield from self._in_place(marks)
+                    marks, ended = [], not text
+                    yield node, text
+        yield from self._in_place(marks)
+
+    def _in_place(self, marks: list) -> Iterator[tuple[Any, list[Piece]]]:
+        self._nodes += marks
+        yield from ((mark, []) for mark in marks)
+
+    def _parts(self, child, name: str) -> Iterator[tuple[Any, str | list[Piece]]]:
+        """Yield what a child of the paragraph consists of."""
+        is_run = child.tag == f"{self._namespace}r"
+        runs = _split(child) if is_run else [child]
+        self._nodes += runs
+        for run in runs:
+            text = _text(run) if is_run else ""
+            within = child.find("{*}sdtContent") if name == "sdt" else child
+            if text:
+                yield run, text
+            elif is_run and all(local_name(part) in {"rPr"} | TEXTS for part in run):
+                continue  # it shows nothing: the text goes on
+            elif name in CONTAINERS and within is not None:
+                inner = _Runs(within, self._namespace, child)
+                yield inner, inner.pieces
+            else:
+                yield run, []
 
     def put(self, pieces: list[Piece]):
         """Replace the runs by pieces."""
@@ -116,7 +131,7 @@ class _Runs:
                 new.append(piece.node.element)
             else:
                 new.append(_with_text(piece.node, whole(piece.pieces)) if piece.pieces else piece.node)
-        ends = [child for child in self._parent if local_name(child) in ENDS]
+        ends = [child for child in self._parent if local_name(child) in ENDS and child not in self._nodes]
         for node in self._nodes + ends:
             self._parent.remove(node)
         self._parent.extend(new + ends)

@@ -103,8 +103,8 @@ def test_what_a_paragraph_of_word_can_have(tmp_path, capitals):
     output, asked = capitals(path)
     root = etree.fromstring(parts(output)["word/document.xml"])
     names = [etree.QName(child).localname for child in root[0][0]]
-    found = ["r", "r", "hyperlink", "del", "r", "r", "r", "r", "ins"]
-    assert names == ["pPr", "bookmarkStart", *found[1:], "proofErr", "bookmarkEnd"]
+    found = ["r", "hyperlink", "bookmarkEnd", "del", "r", "r", "r", "r", "ins", "proofErr"]
+    assert names == ["pPr", "bookmarkStart", *found]
     assert "".join(root.itertext()) == "SEE THE PAGEgone.A BOXPAGENEW"
     assert root.find(".//{*}hyperlink").get("{urn:r}id") == "7" and len(root.findall(".//{*}u")) == 1
     assert "See the page" in asked
@@ -128,6 +128,23 @@ def test_a_text_of_word_goes_on_where_nothing_is_shown(tmp_path, capitals):
     assert ["".join(paragraph.itertext()) for paragraph in root[0]] == list(map(str.upper, asked))
     names = [etree.QName(child).localname for paragraph in root[0][1:] for child in paragraph[0]]
     assert names == ["customXmlPr", "r", "smartTagPr", "r", "r", "r"]
+
+
+def test_a_bookmark_of_word_stays_on_its_number(tmp_path, capitals):
+    """References show what it is on: they would show the whole caption."""
+    number = '<w:fldSimple w:instr="SEQ"><w:r><w:t>1</w:t></w:r></w:fldSimple>'
+    mark, end = '<w:bookmarkStart w:id="1"/>', '<w:bookmarkEnd w:id="1"/>'
+    run, comment = "<w:r><w:t>{}</w:t></w:r>", "<w:r><w:commentReference/></w:r>"
+    bodies = [
+        f"{mark}{run.format('Figure')}{number}{end}{run.format(': A dog')}",
+        f"{run.format('A dog')}{mark}{number}{end}",
+        f"<w:commentRangeStart/>{run.format('A dog')}<w:commentRangeEnd/>{comment}{run.format('A dog')}",
+    ]
+    xml = f'<w:document xmlns:w="{W}">{"".join(f"<w:p>{body}</w:p>" for body in bodies)}</w:document>'
+    output, _ = capitals(archive(tmp_path / "a.docx", {"word/document.xml": xml}))
+    found = parts(output)["word/document.xml"].decode()
+    for body in bodies:
+        assert body.replace("Figure", "FIGURE").replace("A dog", "A DOG") in found
 
 
 def test_pptx(tmp_path, capitals):
