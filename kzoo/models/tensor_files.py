@@ -92,8 +92,8 @@ def _readable(path: Path, read: Callable, *arguments):
     """Return what a function reads; turn its errors into one line about the file."""
     try:
         return read(*arguments)
-    except UserError:
-        raise
+    except UserError as error:
+        raise UserError(f"{path} {error}") from None
     except Exception as error:  # the parsers raise errors of many kinds
         raise UserError(f"{path} is damaged or holds no tensors: {first_line(error):.160}") from None
 
@@ -137,12 +137,12 @@ class _Tensors(pickle.Unpickler):
             return _tensor
         if module == "torch" and name in DTYPES:
             return DTYPES[name]
-        raise UserError(f"the weights contain {module}.{name}, which is not a tensor: they were not loaded")
+        raise UserError(f"contains {module}.{name}, which kzoo does not read: nothing of it was loaded")
 
     def persistent_load(self, entry):
         kind, dtype, key, _, size, *_ = entry
         if kind != "storage" or dtype not in DTYPES.values():
-            raise UserError("the weights contain an entry that is not a tensor: they were not loaded")
+            raise UserError("contains an entry that is not a tensor: nothing of it was loaded")
         return str(key), np.dtype(dtype), size
 
 
@@ -156,14 +156,14 @@ def _stored(listed: dict, path: Path, read: Callable[[str], np.ndarray]) -> dict
     for name, ((key, dtype, _), offset, shape, strides) in listed.items():
         place = (path, key, offset, shape, strides)  # tied tensors share a storage
         values = partial(lambda key, *rest: _view(read(key), *rest), key, offset, shape, strides)
-        found[name] = Stored(shape, dtype.name, place, values)
+        found[str(name)] = Stored(shape, dtype.name, place, values)
     return found
 
 
 def _view(storage: np.ndarray, offset: int, shape: tuple, strides: tuple) -> np.ndarray:
     last = offset + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
     if min((offset, *shape, *strides)) < 0 or max(last + 1, math.prod(shape)) > len(storage):
-        raise UserError("a tensor is larger than its storage")
+        raise UserError("is damaged: a tensor is larger than its storage")
     step = storage.itemsize
     return np.lib.stride_tricks.as_strided(storage[offset:], shape, [stride * step for stride in strides])
 
@@ -173,7 +173,7 @@ def _from_zip(path: Path) -> dict[str, Stored]:
         [listing] = [name for name in archive.namelist() if name.endswith("/data.pkl")]
         root = listing.removesuffix("data.pkl")
         if any(member.compress_type for member in archive.infolist()):  # a bomb, perhaps
-            raise UserError(f"{path}: has compressed members, which PyTorch does not write")
+            raise UserError("has compressed members, which PyTorch does not write: nothing of it was loaded")
         listed = _Tensors(io.BytesIO(archive.read(listing))).load()
         kinds = {key: kind for (key, *kind), *_ in listed.values()}
         for key in kinds:

@@ -98,8 +98,12 @@ def test_pytorch_s_files_are_read_without_their_code(zipped, dtype, tmp_path):
         with pytest.raises(UserError, match="compressed"):
             stored_tensors(folder)
     torch.save({"weight": copy.copy}, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
-    with pytest.raises(UserError, match="copy"):
+    with pytest.raises(UserError, match="pytorch_model.bin .* copy"):
         stored_tensors(folder)
+    state |= dict.fromkeys((5, "more"), state["final_logits_bias"])
+    torch.save(state, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
+    with pytest.raises(UserError, match="have '5', 2 in all"):
+        read_marian(folder)
 
 
 def test_it_is_loaded_saved_and_loaded_again(tmp_path):
