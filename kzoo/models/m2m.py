@@ -12,6 +12,7 @@ from kzoo.errors import UserError
 from kzoo.files import read_typed
 from kzoo.hub.preset import CONFIG_FILE
 from kzoo.models import hugging_face
+from kzoo.models.hugging_face_weights import build
 from kzoo.models.translator import Translator
 from kzoo.text.tokenizers import LanguageTokenizer
 from kzoo.text.vocabulary import SPECIAL
@@ -106,7 +107,7 @@ def read_m2m(folder: str | os.PathLike, name: str | None = None) -> Translator:
         )
         for side, named in sides.items()
     ]
-    backbone = hugging_face.build(folder, config, settings, [order])
+    backbone = build(folder, config, settings, [order])
     return Translator(backbone, *tokenizers, search=search)
 
 

@@ -11,6 +11,7 @@ from kzoo.files import read_typed
 from kzoo.hub.preset import CONFIG_FILE
 from kzoo.models import hugging_face
 from kzoo.models.hugging_face import Token
+from kzoo.models.hugging_face_weights import build
 from kzoo.models.translator import Translator
 from kzoo.text.tokenizers import MarianTokenizer
 from kzoo.text.vocabulary import SPECIAL
@@ -80,7 +81,7 @@ def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translato
         _tokenizer(folder, side, pieces)
         for side, (_, pieces) in zip(("source", "target"), (orders[0], orders[-1]), strict=True)
     ]
-    backbone = hugging_face.build(folder, config, settings, [order for order, _ in orders])
+    backbone = build(folder, config, settings, [order for order, _ in orders])
     codes = re.search(r"(?<![A-Za-z_+])([a-z]{2,3})-([a-z]{2,3})$", name or folder.resolve().name)
     source, target = codes.groups() if codes else (None, None)
     source, target = options.source_lang or source, options.target_lang or target
