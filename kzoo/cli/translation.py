@@ -239,7 +239,7 @@ def _document(file: Path, output: Path | None, others: object):
     if others:
         raise UserError(f"{file} is a document: leave out --n-best, --prefix, --image and --images")
     if output is None:
-        raise UserError(f"{file} is a document: give --output, which ends in {file.suffix}, too")
+        raise UserError(f"{file} is a document: give --output, a name that ends in {file.suffix}")
     check_ending(file, output)
     return Document(file)
 

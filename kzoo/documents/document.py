@@ -60,7 +60,7 @@ class Document:
     def __init__(self, path: Path):
         module = BY_ENDING.get(Path(path).suffix.lower())
         if module is None:
-            raise UserError(f"{path}: no document that is known by its ending: {', '.join(BY_ENDING)}")
+            raise UserError(f"{path} does not end as a document does: {', '.join(BY_ENDING)}")
         check_file_name(path)
         self.path = path
         try:
@@ -145,7 +145,7 @@ def check_ending(path: Path, output: Path):
     """Raise `UserError` if the name of a document's translation has another ending."""
     ending = Path(path).suffix.lower()
     if Path(output).suffix.lower() != ending:
-        raise UserError(f"{output}: the translation of {path} ends in {ending}, too: give such a name")
+        raise UserError(f"{output} must end in {ending}, as {path} does")
 
 
 # What reading a damaged file raises: zipfile's errors, those of text, and deep nesting.

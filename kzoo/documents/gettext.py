@@ -25,7 +25,7 @@ def read(path: Path) -> Content:
     try:
         store = pypo.pofile.parsestring(path.read_bytes())
     except (base.ParseError, ValueError) as error:
-        raise UserError(f"{path}: no catalogue of gettext ({first_line(error)})") from None
+        raise UserError(f"{path}: not a gettext catalogue ({first_line(error)})") from None
 
     def write(file: BinaryIO, target: str | None):
         file.write(bytes(store))
