@@ -1,8 +1,9 @@
 """The texts of a piece of HTML, and the same HTML with their translations."""
 
 import importlib.util
+import itertools
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from kzoo.documents.inline import Inline, Piece, Segment, texts, translated
 from kzoo.errors import UserError
@@ -41,7 +42,8 @@ class Markup:
             with warnings.catch_warnings():  # it warns of text that is an address, or of XML
                 warnings.simplefilter("ignore")
                 self.soup = bs4.BeautifulSoup(html, parser)
-            self.segments = [_segment(str(number), run) for number, run in enumerate(_runs(self.soup), 1)]
+            runs = _runs(self.soup, self.soup.new_tag)
+            self.segments = [_segment(str(number), run) for number, run in enumerate(runs, 1)]
         except RecursionError:
             raise UserError("the HTML's elements are nested too deeply") from None
         found = (text for segment in self.segments for text in texts(segment.pieces))
@@ -73,20 +75,27 @@ def beautiful_soup():
     return bs4
 
 
-def _runs(element) -> Iterator[list]:
-    """Yield the runs of nodes below an element that are a text each."""
-    run = []
-    for node in element.contents:
-        if _inline(node):
-            run.append(node)
-            continue
-        if _has_text(run):
+def _runs(element, new_tag: Callable) -> Iterator:
+    """Yield the runs of nodes below an element that are a text each, put into elements that are not written.
+
+    Each can then be replaced without a search for its place, which takes long in an element of many nodes.
+    """
+    old, new = list(element.contents), []
+    element.clear()
+    for is_text, nodes in itertools.groupby(old, _inline):
+        nodes = list(nodes)
+        if is_text and _has_text(nodes):
+            run = new_tag("run")
+            run.hidden = True
+            run.extend(nodes)
             yield run
-        run = []
-        if _is_element(node) and not _kept(node):
-            yield from _runs(node)
-    if _has_text(run):
-        yield run
+            nodes = [run]
+        elif not is_text:
+            for node in filter(_is_element, nodes):
+                if not _kept(node):
+                    yield from _runs(node, new_tag)
+        new += nodes
+    element.extend(new)
 
 
 def _is_element(node) -> bool:
@@ -112,15 +121,12 @@ def _has_text(nodes: list) -> bool:
     return any(node.get_text().strip() for node in nodes)
 
 
-def _segment(place: str, run: list) -> Segment:
+def _segment(place: str, run) -> Segment:
     def put(pieces: list[Piece]):
-        parent, at = run[0].parent, run[0].parent.index(run[0])
-        for node in run:
-            node.extract()
-        for node in reversed(_nodes(pieces)):
-            parent.insert(at, node)
+        run.clear()
+        run.extend(_nodes(pieces))
 
-    return Segment(place, _pieces(run), put)
+    return Segment(place, _pieces(run.contents), put)
 
 
 def _pieces(nodes: list) -> list[Piece]:
