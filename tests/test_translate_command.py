@@ -319,7 +319,7 @@ def test_what_a_document_keeps_untranslated_is_printed(document):
     ("arguments", "says"),
     [
         ([], "give --output"),
-        (["-o", "out.txt"], "ends in .json"),
+        (["-o", "out.txt"], "must end in .json"),
         (["-o", "out.json", "--n-best", "2"], "--n-best"),
         (["-o", "in.json"], "is the input"),
     ],
