@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from kzoo.errors import UserError
 
-LARGEST, LARGEST_PART = 2**31, 2**27  # bytes of all parts, and of one that is translated
+LARGEST, MOST_READ = 2**31, 2**27  # bytes of all parts, and of those that are translated
 
 
 class Archive:
@@ -36,7 +36,7 @@ class Archive:
             wanted = [member for member in members if re.fullmatch(pattern, member.filename)]
             for size, most in (
                 (sum(member.file_size for member in members), LARGEST),
-                (max((member.file_size for member in wanted), default=0), LARGEST_PART),
+                (sum(member.file_size for member in wanted), MOST_READ),
             ):
                 if size > most:
                     raise UserError(
