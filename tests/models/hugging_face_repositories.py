@@ -1,6 +1,7 @@
 """What the tests of `kzoo.models.marian` and `kzoo.models.m2m` share."""
 
 import json
+import shutil
 
 import pytest
 
@@ -35,3 +36,15 @@ def changed(folder, file="config.json", **values):
 def best_scores(translator, texts, **languages):
     """Return the score of each text's best translation: those of random weights tell languages apart."""
     return [best.score for (best,) in translator.n_best(texts, 1, unknown="translate", **languages)]
+
+
+def snapshot_of(folder, fetched: list[str]):
+    """Return a `snapshot_download` that copies files from a folder, and adds their names to `fetched`."""
+
+    def snapshot_download(repository, *, revision, allow_patterns, local_dir):
+        for path in folder.iterdir():
+            if path.name in allow_patterns:
+                fetched.append(path.name)
+                shutil.copyfile(path, local_dir / path.name)
+
+    return snapshot_download

@@ -7,7 +7,7 @@ import ctranslate2
 import keras
 import numpy as np
 import pytest
-from hugging_face_repositories import POINTER, TEXTS, best_scores, cache, changed  # noqa: F401
+from hugging_face_repositories import POINTER, TEXTS, best_scores, cache, changed, snapshot_of  # noqa: F401
 from message_of import message_of
 from safetensors.numpy import load_file, save_file
 from scipy.special import log_softmax
@@ -337,12 +337,7 @@ def test_a_tokenizer_s_file_that_is_missed_is_named(kind, folder, tmp_path):
 
 
 def test_it_is_fetched_by_its_handle(kind, folder, monkeypatch):
-    def snapshot_download(repository, *, revision, allow_patterns, local_dir):
-        for path in folder.iterdir():
-            if path.name in allow_patterns:
-                shutil.copyfile(path, local_dir / path.name)
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_of(folder, []))
     translator, texts = load(f"hf://someone/{kind}"), ["A dog runs."]
     languages = languages_of(kind)
     assert translator.translate(texts, **languages) == load(folder).translate(texts, **languages)

@@ -9,7 +9,7 @@ import ctranslate2
 import keras
 import numpy as np
 import pytest
-from hugging_face_repositories import POINTER, TEXTS, best_scores, cache, changed  # noqa: F401
+from hugging_face_repositories import POINTER, TEXTS, best_scores, cache, changed, snapshot_of  # noqa: F401
 from message_of import message_of
 from sacremoses import MosesPunctNormalizer
 from safetensors.numpy import load_file, save_file
@@ -123,13 +123,7 @@ def test_it_is_fetched_by_its_handle(tmp_path, monkeypatch):
     folder, fetched = repositories.make(tmp_path / "opus-mt-en-de"), []
     (folder / "metadata.json").write_text('{"hf_name": "eng-deu"}')  # models of the Tatoeba Challenge have it
 
-    def snapshot_download(repository, *, revision, allow_patterns, local_dir):
-        for path in folder.iterdir():
-            if path.name in allow_patterns:
-                fetched.append(path.name)
-                shutil.copyfile(path, local_dir / path.name)
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_of(folder, fetched))
     for lost in ("vocab.json", "model.safetensors"):  # the request failed, which the package only logs
         (folder / lost).rename(tmp_path / lost)
         with pytest.raises(UserError, match="cannot be fetched"):
