@@ -81,7 +81,7 @@ def import_keras():
         import keras
 
         if keras.backend.backend() != "tensorflow":
-            # Keras, keras-hub and TensorBoard import it if they can: 600 MB and four seconds for nothing.
+            # Keras, keras-hub and TensorBoard import it if they can: 600 MB and 1.6 seconds for nothing.
             for package in ("tensorflow", "tensorflow_text"):
                 sys.modules.setdefault(package, None)
         import keras_hub  # noqa: F401
