@@ -31,6 +31,7 @@ COMPILED = tempfile.TemporaryDirectory(prefix="kzoo_xla_")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", COMPILED.name)
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+os.environ.setdefault("KZOO_KEEP_COMPILED", "0")  # the commands keep nothing in the user's cache
 # One thread each: several processes test beside each other.
 for threads in ("NPROC", "OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
     os.environ.setdefault(threads, "1")
