@@ -87,6 +87,14 @@ def serve(
         float,
         typer.Option(min=0, max=3_600_000, help="Maximum milliseconds that a sentence waits for others."),
     ] = 0.0,
+    keep: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1,
+            help="Minutes without a request after which a model leaves the memory until the next; "
+            "by default, it stays. For CTranslate2.",
+        ),
+    ] = None,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(help="Another host name to accept, such as a proxy's; can be repeated."),
@@ -162,7 +170,7 @@ def serve(
         # To a copy of standard error, whose original `start_backend` takes away while Keras is loaded.
         logging.basicConfig(format=LOG_FORMAT, stream=os.fdopen(os.dup(2), "w", buffering=1))
         metrics = Metrics(", ".join(dict.fromkeys(translator.engine for translator in translators)))
-        options = {"max_batch": max_batch, "max_wait": max_wait, "start_keras": start_backend}
+        options = {"max_batch": max_batch, "max_wait": max_wait, "keep": keep, "start_keras": start_backend}
         made = partial(Served, metrics=metrics, **options)
         served = [
             made(translator, one, version or number or 1, preset=preset)

@@ -153,6 +153,10 @@ class CTranslate2Translator(TextTranslator):
                     progress(len(block))
         return as_hypotheses(found, n, self.target_tokenizer)
 
+    def unload(self):
+        """Free the model's memory. The next translation loads it again."""
+        self._model.unload_model()
+
     def length_of_batch(self, count: int) -> int:
         """Return the padded length of the longest sentences in a batch with one of `count` tokens."""
         return padded_length(max(count, USUAL_LENGTH - 1), self.max_length)
@@ -166,6 +170,8 @@ class CTranslate2Translator(TextTranslator):
         """
         if os.getpid() != self._process:  # it would wait for threads that a forked process lacks
             raise UserError("CTranslate2 does not work in a forked process: create the translator in it")
+        if not self._model.model_is_loaded:
+            self._model.load_model()
         return self._model.translate_batch(
             [[self._written[token] for token in sentence] for sentence in tokens],
             target_prefix=[beginning] * len(tokens) if beginning else None,

@@ -27,6 +27,7 @@ log = logging.getLogger("kzoo.serve")
 
 BROKEN = "the model cannot translate; the server's log says why"
 PREPARING = "the model is being prepared; translations take longer until it is ready"
+LOOK_SECONDS = 5.0  # between two looks at whether the model is idle
 SMALL = 512  # bytes or characters that take at most a few milliseconds to check
 
 
@@ -47,6 +48,8 @@ class Served:
             doubtful.
         start_keras: function called before CTranslate2's translator loads Keras, in a thread of the model.
         metrics: of the server, which the presets that it serves share; by default, the preset's own.
+        keep: float. Minutes without a request after which the model leaves the memory until the next one;
+            `None`: it stays.
 
     Attributes:
         readiness: `""` once the usual shapes are compiled; before that, the reason.
@@ -54,7 +57,7 @@ class Served:
 
     Raises:
         UserError: the name cannot be part of a URL; `max_wait` is over an hour; CTranslate2 does not support
-            the search.
+            the search; `keep` with Keras's translator.
     """
 
     def __init__(
@@ -68,11 +71,15 @@ class Served:
         preset: Preset | None = None,
         start_keras: Callable[[], None] = lambda: None,
         metrics: Metrics | None = None,
+        keep: float | None = None,
     ):
         check_model_name(name)
         if not 0 <= max_wait <= 3_600_000:  # `threading` cannot wait much longer
             raise UserError(f"max_wait must be from 0 to 3,600,000 milliseconds, not {max_wait}")
+        if keep is not None and translator.engine == "keras":
+            raise UserError(f"{name} runs on Keras, which cannot unload a model: leave keep (--keep) out")
         self.translator, self.name, self.version, self.preset = translator, name, version, preset
+        self._keep = keep
         self.settings, self.limits = translator.search, limits or Limits()
         # Another beam or penalty than the preset's gives other scores.
         self._low_scores = preset.low_scores if preset and preset.search == self.settings else {}
@@ -86,17 +93,21 @@ class Served:
         self._engine = engine
         self.max_length = engine.max_length
         self.batcher = Batcher(self._search, engine, max_wait / 1000, self.limits.queue, self.metrics)
-        self._warming = self._loading = None
+        self._warming = self._loading = self._unloading = None
 
     async def start(self):
         """Start taking requests, and compile the usual shapes meanwhile."""
         self.batcher.start()
         self._checks = ThreadPoolExecutor(1, "checks")
         self._warming = asyncio.create_task(self._warm_up())
+        if self._keep is not None:
+            self._unloading = asyncio.create_task(self._unload_when_idle(60 * self._keep))
 
     def give_up(self):
         """Reject all waiting and new rows with `Busy`; running batches continue."""
         self._warming.cancel()
+        if self._unloading:
+            self._unloading.cancel()
         self.batcher.give_up()
 
     async def stop(self):
@@ -243,3 +254,8 @@ class Served:
         else:
             log.info("%s is ready: %s", self.name, self.engine)
             self.readiness = ""
+
+    async def _unload_when_idle(self, seconds: float):
+        while True:
+            await asyncio.sleep(min(seconds, LOOK_SECONDS))
+            await asyncio.to_thread(self._engine.unload_if_idle, seconds)

@@ -227,3 +227,41 @@ def test_the_console_says_that_it_loads_and_nothing_of_keras(tmp_path):
     first, *others = (tmp_path / "console").read_text("utf-8").splitlines()
     assert first == f"loading {PRESET} …"
     assert len(others) >= 3 and all(" kzoo.serve: " in line for line in others), others
+
+
+def test_an_idle_model_leaves_the_memory_and_comes_back():
+    translator = CTranslate2Translator(locate(PRESET))
+    search = EngineSearch(translator, translator.search, 4, lambda: None)
+    key, rows = (None, None, False), [(translator.source_tokenizer([TEXTS[0]])[0], None, [])]
+    expected = search.search(key, rows)
+    search.unload_if_idle(60)
+    assert translator._model.model_is_loaded
+    while translator._model.model_is_loaded:  # CTranslate2 may still be ending the call
+        search.unload_if_idle(0)
+    assert search.search(key, rows) == expected
+    assert translator._model.model_is_loaded
+
+
+def test_a_served_model_is_unloaded_between_requests():
+    translator = CTranslate2Translator(locate(PRESET))
+
+    async def main():
+        served = Served(translator, "m", keep=0.01)
+        await served.start()
+        found = []
+        for _ in range(2):
+            prepared = await served.prepared([TEXTS[0]])
+            found += (await served.search(prepared, 1))[0]
+            async with asyncio.timeout(60):
+                while translator._model.model_is_loaded:
+                    await asyncio.sleep(0.05)
+        await served.stop()
+        return found
+
+    first, second = asyncio.run(main())
+    assert first == second
+
+
+def test_keras_keeps_its_model(shelved):
+    with pytest.raises(UserError, match="m runs on Keras"):
+        Served(shelved(PRESET), "m", keep=1.0)
