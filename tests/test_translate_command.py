@@ -158,6 +158,34 @@ def test_the_translation_is_packed_as_its_name_says(upper):
     assert sorted(os.listdir()) == ["in.txt", "out.BZ2", "out.gz"]
 
 
+def test_another_glossary_begins_anew(upper):
+    Path("terms.tsv").write_text("line\tZeile\n")
+    upper.stop_at = "line 5"
+    assert kzoo("-o", "out.txt").exit_code == 143
+    upper.stop_at, upper.seen = None, []
+    assert kzoo("-o", "out.txt", "--terms", "terms.tsv").exit_code == 0
+    assert upper.seen == LINES
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "terms.tsv has no terms"),
+        ("dog\tHund\n\ncat", "line 3"),
+        ("dog\t", "line 1"),
+        ("\tHund", "line 1"),
+        ("dog\tHund\tm", "line 1"),
+        ("dog\tHund\nDog\tKöter", "line 2"),
+        (b"dog\tk\xf6ter", "terms.tsv"),
+    ],
+)
+def test_bad_terms_are_refused(upper, content, says):
+    Path("terms.tsv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    done = kzoo("-o", "out.txt", "--terms", "terms.tsv")
+    assert isinstance(done.exception, UserError) and says in str(done.exception)
+    assert (upper.seen, sorted(os.listdir())) == ([], ["in.txt", "terms.tsv"])
+
+
 def test_an_error_names_the_line_that_it_counts_from(upper, monkeypatch):
     def n_best(texts, **options):
         if "line 7" in texts:

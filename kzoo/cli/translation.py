@@ -89,6 +89,13 @@ def translate(
     unknown: Annotated[
         Unknown, typer.Option(help="What becomes of a sentence whose characters the model mostly lacks.")
     ] = "copy",
+    terms: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.tsv",
+            help="A glossary: in each line a term, a tab, and the translation that replaces the model's.",
+        ),
+    ] = None,
     image: Annotated[
         list[Path] | None,
         typer.Option(help="A sentence's picture, for presets that read pictures; give one per sentence."),
@@ -113,6 +120,7 @@ def translate(
     located = locate(preset)
     limits = {"min_length": min_length, "no_repeat_ngram": no_repeat_ngram}
     search = chosen_search(located, beam_size, length_penalty, gnmt, max_length, **limits)
+    glossary = _glossary(terms) if terms else {}
     document = _document(file, output, n_best > 1 or prefix or image or images) if file else None
     source, target = _directed(located, document, source, target)
     split = split or document is not None
@@ -142,6 +150,7 @@ def translate(
                 progress=advance,
                 split_sentences=split or None,
                 unknown=unknown,
+                terms=glossary,
                 source_language=languages[0],
                 target_language=languages[1],
                 **rows,
@@ -153,11 +162,12 @@ def translate(
 
     def translated(block: list[str], **rows) -> bytes:
         if document:
-            from kzoo.documents.placeholders import translate_keeping
+            from kzoo.documents.translating import translate_texts
 
-            best = translate_keeping(
-                block, lambda texts: [results[0].text for results in found(texts)], languages[0]
-            )
+            def best_of(texts: list[str]) -> list[str]:
+                return [results[0].text for results in found(texts)]
+
+            best = translate_texts(block, best_of, translator, languages)
             return "".join(f"{translation}\n" for translation in best).encode("utf-8")
         return _lines(found(block, **rows), n_best, done + 1).encode("utf-8")
 
@@ -176,12 +186,13 @@ def translate(
         rows["images"] = image_rows(image or features, len(sentences), shape, extractor)
     if prefix:
         rows["prefixes"] = prefix * len(sentences) if len(prefix) == 1 else prefix
-    whole = SplitTexts(sentences, [languages] * len(sentences), split, translator.codes_in_text)
+    plain = document.plain_texts if document else sentences
+    whole = SplitTexts(plain, [languages] * len(sentences), split, translator.codes_in_text)
     begun = whole.prefixes(rows.get("prefixes"))
     # All are checked before the first block is translated.
     lacking = [reading for reading in translator.readings(whole, truncate, begun, unknown) if reading.lacking]
     notice = lacking_line(lacking, len(whole.sentences))
-    made_of = [search, n_best, truncate, split, unknown, source, target, translator.engine, prefix]
+    made_of = [search, n_best, truncate, split, unknown, source, target, translator.engine, prefix, glossary]
     files = [*(image or ()), *([images] if images else ())] if output else []
     digest = hashlib.sha256(repr([located.files, [sha256(path) for path in files], *made_of]).encode())
     for sentence in sentences if output else ():  # not at once: it would be a copy of the text
@@ -224,6 +235,24 @@ def translate(
         places = "; ".join(left[:MOST_PLACES]) + ("; …" if len(left) > MOST_PLACES else "")
         why = "texts left as they were, because numbers or placeholders changed in translation"
         print(printable(f"{file}: {len(left):,} {why}: {places}"), file=sys.stderr)
+
+
+def _glossary(path: Path) -> dict[str, str]:
+    """Return the terms in a file, with their translations."""
+    from kzoo.data.text_files import read_lines
+
+    terms = {}
+    for number, line in enumerate(read_lines(path).sentences, 1):
+        if not line.strip():
+            continue
+        term, *translations = map(str.strip, line.split("\t"))
+        if not term or len(translations) != 1 or not translations[0]:
+            raise UserError(f"{path}, line {number}: give a term, a tab, and its translation")
+        if terms.setdefault(term.lower(), translations[0]) != translations[0]:
+            raise UserError(f"{path}, line {number}: {term!r:.80} has another translation above: remove one")
+    if not terms:
+        raise UserError(f"{path} has no terms")
+    return terms
 
 
 def _document(file: Path, output: Path | None, others: object):

@@ -1,19 +1,26 @@
 """What the translators of both engines do with texts: prepare token ids, search, join the translations."""
 
+import dataclasses
 import functools
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from kzoo.decoding.search_settings import SearchSettings, check_whole_numbers, checked_n
+from kzoo.errors import UserError
 from kzoo.images import image_rows
+from kzoo.text.alignment import Attention
+from kzoo.text.glossary import Glossary
 from kzoo.text.hypotheses import Hypothesis
+from kzoo.text.languages import Direction
 from kzoo.text.reading import Reading, UnknownCharactersWarning, lacking_line, read, restored
 from kzoo.text.sentences import SplitTexts
 from kzoo.text.texts import check_lengths, check_tokenizer, checked_texts, tokenize_prefixes
 from kzoo.text.two_languages import TwoLanguages
+
+ALIGNING = "a model that attends to the words of texts: none with images or an attention bridge"
 
 
 class Prepared(NamedTuple):
@@ -86,6 +93,7 @@ class TextTranslator(TwoLanguages):
         no_repeat_ngram: int | None = None,
         split_sentences: bool | None = None,
         unknown: str = "copy",
+        terms: Mapping[str, str] | None = None,
     ) -> list[str]:
         """Translate sentences or, with `split_sentences`, texts of several sentences.
 
@@ -112,6 +120,9 @@ class TextTranslator(TwoLanguages):
                 a warning if a text has several sentences, because the model may skip some.
             unknown: str. What becomes of a sentence whose letters and symbols the vocabulary mostly lacks: it
                 is copied (`"copy"`), an error (`"error"`), or translated nevertheless (`"translate"`).
+            terms: translations of terms, as in `kzoo.text.glossary`. Where a term occurs, the translation has
+                its translation: it is one that the search found, or else the words that the attention aligns
+                with the term are replaced.
 
         Returns:
             The translations, in the order of `texts`.
@@ -119,7 +130,8 @@ class TextTranslator(TwoLanguages):
         Raises:
             UserError: a sentence longer than the model's maximum; a language that the model lacks; images
                 that do not fit; a prefix that is too long or has an unknown character; an invalid search
-                argument; token scores that are not finite; what CTranslate2 cannot do.
+                argument; token scores that are not finite; what CTranslate2 cannot do; terms for a model that
+                does not align, or with prefixes.
 
         Warns:
             UnknownCharactersWarning: sentences have characters that the vocabulary lacks.
@@ -142,6 +154,7 @@ class TextTranslator(TwoLanguages):
         source_language: str | None = None,
         target_language: str | None = None,
         unknown: str = "copy",
+        terms: Mapping[str, str] | None = None,
         **search,
     ) -> list[list[Hypothesis]]:
         """Return the `n` best distinct translations of each text, best first, with their scores.
@@ -160,6 +173,7 @@ class TextTranslator(TwoLanguages):
         n = checked_n(n, search)
         check_whole_numbers(threads=threads)
         direction = self.direction(source_language, target_language)
+        glossary = self._glossary(terms, direction, prefixes) if terms else None
         texts = checked_texts(texts)
         split = SplitTexts(texts, [direction] * len(texts), split_sentences, self.codes_in_text)
         prepared = self.prepared(split, search, truncate, images, prefixes, unknown)
@@ -168,8 +182,39 @@ class TextTranslator(TwoLanguages):
             warnings.warn(line, UnknownCharactersWarning, stacklevel=2)
         tokens = [reading.tokens for reading in readings]
         others = threads, prepared.images, prepared.prefixes, *direction
-        found = self.n_best_of_tokens(tokens, n, search, progress, *others)
-        return split.join(prepared.restored(found))
+        found = self.n_best_of_tokens(tokens, search.beam_size if glossary else n, search, progress, *others)
+        found = prepared.restored(found)
+        return split.join(self._with_terms(split.sentences, found, n, glossary) if glossary else found)
+
+    def _glossary(self, terms: Mapping[str, str], direction: Direction, prefixes: object) -> Glossary:
+        if not self.aligns:
+            raise UserError(f"terms (--terms) need {ALIGNING}")
+        if prefixes:
+            raise UserError("terms (--terms) might change prefixes (--prefix): give one of them")
+        return Glossary(terms, direction)
+
+    def _with_terms(
+        self, sentences: list[str], found: list[list[Hypothesis]], n: int, glossary: Glossary
+    ) -> list[list[Hypothesis]]:
+        """Return each sentence's `n` hypotheses with the most terms, with those that they lack."""
+
+        def missing(sentence: str, hypothesis: Hypothesis) -> int:
+            return glossary.missing(sentence, hypothesis.text)
+
+        rows = [
+            (sentence, sorted(hypotheses, key=functools.partial(missing, sentence))[:n])
+            for sentence, hypotheses in zip(sentences, found, strict=True)
+        ]
+        pairs = [(sentence, one.text) for sentence, some in rows for one in some if missing(sentence, one)]
+        attention = dict(zip(pairs, self.alignments(pairs, *glossary.direction), strict=True))
+        new = []
+        for sentence, some in rows:
+            best = {}
+            for one in some:
+                text = glossary.applied(sentence, one.text, attention.get((sentence, one.text)))
+                best.setdefault(text, dataclasses.replace(one, text=text))
+            new.append(list(best.values()))
+        return new
 
     def prepared(
         self,
@@ -228,6 +273,71 @@ class TextTranslator(TwoLanguages):
             check_lengths(sentences, found, most, truncate, some.start + 1)
             for reading in found:
                 yield reading._replace(tokens=reading.tokens[:most])
+
+    @property
+    def aligns(self) -> bool:
+        """Whether the model has `alignments`: it attends to the words of a text, and reads text only."""
+        return not self.embeds and self.image_shape is None
+
+    def alignments(
+        self,
+        pairs: Sequence[tuple[str, str]],
+        source_language: str | None = None,
+        target_language: str | None = None,
+    ) -> list[Attention | None]:
+        """Return how much the words of translations attend to those of their sentences.
+
+        `kzoo.text.alignment` tells from that which words translate which.
+
+        Args:
+            pairs: sentences, each with its translation, which is tokenized again.
+            source_language, target_language: as in `translate`.
+
+        Returns:
+            Of each pair, the sentence's S subwords, the translation's T subwords, and the attention `(T, S)`:
+            the mean of the heads of the last layer but one. `None` for an empty sentence, and if one of the
+            pair is longer than the model's maximum.
+
+        Raises:
+            UserError: the model does not align; or as `translate`.
+        """
+        if not self.aligns:
+            raise UserError(f"alignments need {ALIGNING}")
+        direction, found = self.direction(source_language, target_language), []
+        for text, translation in pairs:
+            try:
+                found.append((self._read(text, direction), self._read_translation(translation, direction)))
+            except UserError:
+                found.append(None)
+        attended = iter(self._attended([pair for pair in found if pair], direction))
+        return [pair and next(attended) for pair in found]
+
+    def _attended(
+        self, pairs: list[tuple[list[int], list[int]]], direction: Direction
+    ) -> Iterable[Attention]:
+        """Return the attention of each pair of a sentence and its translation, given as token ids."""
+        raise NotImplementedError
+
+    def _tokens(self, texts: Iterable[str], direction: Direction, truncate: bool = False) -> list[list[int]]:
+        """Return the token ids of sentences as `translate` reads them; it has the errors of `translate`."""
+        texts = checked_texts(texts)
+        split = SplitTexts(texts, [direction] * len(texts), False, self.codes_in_text)
+        return [reading.tokens for reading in self.readings(split, truncate, unknown="translate")]
+
+    def _read(self, text: str, direction: Direction) -> list[int]:
+        """Return the token ids of one sentence, which may not be empty."""
+        (tokens,) = self._tokens([text], direction)
+        if not tokens:
+            raise UserError(f"{text!r} has no word to attend to")
+        return tokens
+
+    def _read_translation(self, translation: str, direction: Direction) -> list[int]:
+        """Return the token ids of a translation."""
+        tokenizer = self.tokenizers_of(*direction)[1]
+        tokenize = functools.partial(tokenizer, **self.tokenizer_options(tokenizer, *direction))
+        readings = read(tokenize, checked_texts([translation]), direction[1], unknown="translate")
+        check_lengths([translation], readings, self.max_length - 1)
+        return readings[0].tokens
 
     def drawable(self, characters: str) -> str:
         """Return those of characters that the vocabulary lacks which the model reads from their pixels."""

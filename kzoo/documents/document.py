@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from kzoo.documents.inline import Segment, texts, translated
-from kzoo.documents.placeholders import has_words, translate_keeping
+from kzoo.documents.inline import Segment, plain, texts, translated, whole
+from kzoo.documents.placeholders import has_words
+from kzoo.documents.translating import translate_texts
 from kzoo.errors import UserError, first_line
 from kzoo.files import atomic_write, check_file_name
 
@@ -46,31 +47,37 @@ class Document:
 
     Args:
         path: the file; the ending of its name is its format.
+        longest: int. Most characters of a text; `None`: any number.
 
     Attributes:
-        texts: what `write` needs the translations of, each once: texts with single spaces. Those without
-            words, such as numbers, are left out.
+        texts: what `write` needs the translations of, each once: texts with single spaces, and with marks for
+            inline elements (`kzoo.documents.inline`). Those without words, such as numbers, are left out.
         languages: of the texts and of their translations, if the file names them.
 
     Raises:
         UserError: the format is not known; the file cannot be read, is damaged, or not what its name says; it
-            declares XML's entities, or unpacks to too much; a package is missing.
+            declares XML's entities, or unpacks to too much; a text is too long; a package is missing.
     """
 
-    def __init__(self, path: Path):
-        module = BY_ENDING.get(Path(path).suffix.lower())
-        if module is None:
-            raise UserError(f"{path} does not end as a document does: {', '.join(BY_ENDING)}")
+    def __init__(self, path: Path, longest: int | None = None):
+        check_is_document(path)
+        module = BY_ENDING[Path(path).suffix.lower()]
         check_file_name(path)
         self.path = path
         try:
             read = importlib.import_module(f"kzoo.documents.{module}").read
             segments, self._write, self.languages = read(Path(path))
-            self._segments = [segment for segment in segments if any(map(has_words, texts(segment.pieces)))]
+            segments = [_checked(segment, path, longest) for segment in segments]
+            self._segments = [segment for segment in segments if any(map(_needed, texts(segment.pieces)))]
         except DAMAGED as error:
             raise _unreadable(path, error) from None
-        found = (text for segment in self._segments for text in texts(segment.pieces) if has_words(text))
+        found = (text for segment in self._segments for text in texts(segment.pieces) if _needed(text))
         self.texts = list(dict.fromkeys(found))
+
+    @property
+    def plain_texts(self) -> list[str]:
+        """`texts` without marks."""
+        return list(map(plain, self.texts))
 
     def write(self, file: BinaryIO, translations: Mapping[str, str], target: str | None = None) -> list[str]:
         """Write the document with translations, once.
@@ -78,7 +85,7 @@ class Document:
         Args:
             file: opened for writing.
             translations: of each of `texts`; an empty one leaves what needs it as it was.
-            target: the language of the translations.
+            target: the language of the translations, for formats that name it.
 
         Returns:
             The places in the document that were left as they were.
@@ -86,7 +93,7 @@ class Document:
         left, known = [], _Known(translations)
         try:
             for segment in self._segments:
-                new = translated(segment.pieces, known, target)
+                new = translated(segment.pieces, known)
                 if new is None:
                     left.append(segment.place)
                 else:
@@ -97,6 +104,16 @@ class Document:
                 raise  # from writing
             raise _unreadable(self.path, error) from None
         return left
+
+
+def _checked(segment: Segment, path: Path, longest: int | None) -> Segment:
+    if longest and (length := len(whole(segment.pieces))) > longest:
+        raise UserError(f"{path}: {segment.place} has {length:,} characters; at most {longest:,} are allowed")
+    return segment
+
+
+def _needed(text: str) -> bool:
+    return has_words(plain(text))
 
 
 class _Known(dict):
@@ -112,33 +129,49 @@ def is_document(path: Path) -> bool:
 
 
 def translate_document(
-    path: Path, output: Path, translate: Callable[[list[str]], list[str]], target: str | None = None
+    path: Path,
+    output: Path,
+    translator,
+    source_language: str | None = None,
+    target_language: str | None = None,
 ) -> list[str]:
     """Write a document's translation.
 
     Args:
         path: the document.
         output: the file to write; its name has the same ending.
-        translate: returns the translations of texts of one or more sentences.
-        target: the language of the translations; it says whether words have spaces between them.
+        translator: of either engine.
+        source_language, target_language: as in `translate`; by default those that the document names.
 
     Returns:
         The places in the document that were left as they were, because a placeholder was lost.
 
     Raises:
-        UserError: as `Document`; the endings differ; the output cannot be written.
+        UserError: as `Document`; the endings differ; the output cannot be written; the translator does not
+            translate between these languages.
 
     Example:
 
         translator = kzoo.presets.load("pope_small_multi30k_en_de")
-        translate = functools.partial(translator.translate, split_sentences=True)
-        translate_document("report.docx", "bericht.docx", translate, "de")
+        translate_document("report.docx", "bericht.docx", translator)
     """
     check_ending(path, output)
     document = Document(path)
-    translations = translate_keeping(document.texts, translate, document.languages[0])
+    source, target = document.languages
+    direction = translator.direction(source_language or source, target_language or target)
+
+    def translate(sentences: list[str]) -> list[str]:
+        return translator.translate(sentences, *direction, split_sentences=False)
+
+    translations = translate_texts(document.texts, translate, translator, direction)
     with atomic_write(output) as whole, open(whole, "wb") as file:
-        return document.write(file, dict(zip(document.texts, translations, strict=True)), target)
+        return document.write(file, dict(zip(document.texts, translations, strict=True)), direction[1])
+
+
+def check_is_document(path: Path):
+    """Raise `UserError` for a file that is no document, by the ending of its name."""
+    if not is_document(path):
+        raise UserError(f"{path}: no document that is known by its ending: {', '.join(BY_ENDING)}")
 
 
 def check_ending(path: Path, output: Path):

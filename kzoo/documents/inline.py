@@ -1,15 +1,18 @@
-"""Texts with inline elements, such as a bold word, and the elements' places in the translations."""
+"""Texts with inline elements, such as a bold word. In strings, marks stand for the elements."""
 
-import os.path
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
-from kzoo.documents.placeholders import unended
-from kzoo.text.languages import has_spaces
+import numpy as np
 
-WORD = re.compile(r"\w+(?:[-'’]\w+)*")
-LONG, ENDING = 4, 2  # letters: a word that means something, and what inflection changes at most
+from kzoo.text.alignment import Alignment
+
+# Before an element's number, between it and the element's text, and after that: noncharacters of Unicode.
+OPEN, NUMBERED, CLOSE = "\ufdd0", "\ufdd1", "\ufdd2"
+MARK = f"{OPEN}[0-9]+{NUMBERED}|{CLOSE}"
+NO_MARKS = str.maketrans("", "", OPEN + NUMBERED + CLOSE)
+LAST_SPACE, SECOND_SPACE = re.compile(f" ((?:{MARK})*)$"), re.compile(f"(?<= )((?:{MARK})+) ")
 
 Piece = Union[str, "Inline"]
 
@@ -55,47 +58,122 @@ def whole(pieces: Iterable[Piece]) -> str:
 
 
 def texts(pieces: list[Piece]) -> Iterator[str]:
-    """Yield the texts that `translated` needs the translations of, with single spaces, as HTML shows them."""
+    """Yield the texts of pieces, with marks for elements, and with single spaces, as HTML shows them."""
     for run in _runs(pieces):
-        if text := _text(run):
+        if _is_element(run):
+            yield from texts(run[0].pieces)
+        elif text := _marked(run)[0]:
             yield text
-            if len(run) > 1 or isinstance(run[0], Inline):
-                for piece in run:
-                    yield from texts([piece] if isinstance(piece, str) else piece.pieces)
 
 
-def translated(
-    pieces: list[Piece], translations: Mapping[str, str], target: str | None, part: bool = False
-) -> list[Piece] | None:
+def translated(pieces: list[Piece], translations: Mapping[str, str]) -> list[Piece] | None:
     """Return pieces with translations.
-
-    A text goes on through inline elements. Its translation has them where the translation of their own text
-    is found, or else around the longest sequence of its words, in any form. If one is not found, the texts
-    before, in and after each element are translated by themselves.
 
     Args:
         pieces: as of a segment.
-        translations: of each of `texts`; an empty one: there is none.
-        target: the language of the translations.
-        part: bool. Whether the pieces are part of a text, whose translations get no full stop of their own.
+        translations: of each of `texts`, with its marks; an empty one: there is none.
 
     Returns:
-        The new pieces; `None` if a translation that is needed is empty.
+        The new pieces; `None` if a translation is empty.
     """
     new = []
     for run in _runs(pieces):
-        found = _translated(run, translations, target, part)
-        if found is None:
+        if _is_element(run):
+            inner = translated(run[0].pieces, translations)
+            if inner is None:
+                return None
+            new.append(run[0]._replace(pieces=inner))
+            continue
+        text, nodes = _marked(run)
+        if not text:
+            new += run
+        elif translation := translations[text]:
+            begin, end = _edges(whole(run))
+            new += joined([begin, *pieces_of(translation, nodes), end])
+        else:
             return None
-        new += found
     return new
 
 
+def plain(text: str) -> str:
+    """Return a text without marks."""
+    return whole(pieces_of(text))
+
+
+def parts(text: str) -> list[str]:
+    """Return the marks of a text, and what is before, between and after them."""
+    return re.split(f"({MARK})", text)
+
+
+def pieces_of(text: str, nodes: Sequence | None = None) -> list[Piece]:
+    """Return the pieces of a text with marks. The nodes are `nodes`, or else the numbers."""
+    levels = [[]]
+    for part in parts(text):
+        if part == CLOSE:
+            levels.pop()
+        elif part.startswith(OPEN):
+            number = int(part[1:-1])
+            levels[-1].append(Inline(nodes[number] if nodes else number, []))
+            levels.append(levels[-1][-1].pieces)
+        elif part:
+            levels[-1].append(part)
+    return levels[0]
+
+
+def with_marks(pieces: list[Piece]) -> str:
+    """Return the text of pieces whose nodes are numbers: the inverse of `pieces_of`."""
+    return "".join(
+        piece if isinstance(piece, str) else f"{OPEN}{piece.node}{NUMBERED}{with_marks(piece.pieces)}{CLOSE}"
+        for piece in pieces
+    )
+
+
+def placed(pieces: list[Piece], alignment: Alignment) -> list[Piece] | None:
+    """Return the translation of an aligned text with its elements; `None` if it has too few words for them.
+
+    An element stands around the words that its own are aligned with. Of those that would overlap, the one
+    whose alignment is clearer is placed first.
+    """
+    return _placed(pieces, alignment, 0, (0, len(alignment.words)), (0, len(alignment.translation)))
+
+
+def _placed(
+    pieces: list[Piece], alignment: Alignment, at: int, words: tuple[int, int], span: tuple[int, int]
+) -> list[Piece] | None:
+    """Return part of the translation, given by its words and its characters, with pieces that begin `at`."""
+    elements = []
+    for piece in pieces:
+        start, at = at, at + len(whole([piece]))
+        if isinstance(piece, Inline):
+            elements.append((start, at, piece))
+    free = np.zeros(len(alignment.words), bool)
+    free[slice(*words)] = True
+    clearest = [(alignment.words_of(start, stop, free) or (0.0,))[0] for start, stop, _ in elements]
+    places = []
+    for number in sorted(range(len(elements)), key=lambda number: -clearest[number]):
+        start, stop, element = elements[number]
+        found = (0.0, *words) if len(pieces) == 1 else alignment.words_of(start, stop, free)
+        if found is None:
+            return None
+        _, first, last = found
+        free[first:last] = False
+        own = alignment.words[first][0], alignment.words[last - 1][1]
+        inner = _placed(element.pieces, alignment, start, (first, last), own)
+        if inner is None:
+            return None
+        places.append((own, element._replace(pieces=inner)))
+    new, (place, end) = [], span
+    for (start, stop), element in sorted(places, key=lambda pair: pair[0]):
+        new += [alignment.translation[place:start], element]
+        place = stop
+    return joined([*new, alignment.translation[place:end]])
+
+
 def _runs(pieces: list[Piece]) -> Iterator[list[Piece]]:
-    """Yield the pieces of each text, and those between."""
+    """Yield the pieces of each text, and by themselves the elements that end one."""
     run = []
     for piece in pieces:
-        if isinstance(piece, str) or _text([piece]):
+        if _goes_on(piece):
             run.append(piece)
             continue
         if run:
@@ -106,71 +184,33 @@ def _runs(pieces: list[Piece]) -> Iterator[list[Piece]]:
         yield run
 
 
-def _text(pieces: list[Piece]) -> str:
-    return " ".join(whole(pieces).split())
+def _goes_on(piece: Piece) -> bool:
+    """Return whether a text goes on through a piece: all elements in it have text."""
+    return isinstance(piece, str) or bool(whole([piece]).strip()) and all(map(_goes_on, piece.pieces))
 
 
-def _translated(
-    run: list[Piece], translations: Mapping[str, str], target: str | None, part: bool
-) -> list[Piece] | None:
-    if not (text := _text(run)):
-        return run
-    found = translations[text]
-    if not found:
-        return None
-    if part:
-        found = unended(found, text)
-    new, elements = [], [piece for piece in run if isinstance(piece, Inline)]
-    places = {} if len(run) == 1 and elements else _places(elements, found, translations, target)
-    if len(places) < len(elements):
-        for piece in run:
-            own = [piece] if isinstance(piece, str) else piece.pieces
-            inner = translated(own, translations, target, part or len(run) > 1)
-            if inner is None:
-                return None
-            new += inner if isinstance(piece, str) else [piece._replace(pieces=inner)]
-        return new
-    place = 0
-    for (start, stop), element in sorted(places.items(), key=lambda item: item[0]):
-        new += [found[place:start], element._replace(pieces=[found[start:stop]])]
-        place = stop
-    begin, end = _edges(whole(run))
-    return joined([begin, *new, found[place:], end])
+def _is_element(run: list[Piece]) -> bool:
+    return len(run) == 1 and isinstance(run[0], Inline)
 
 
-def _places(elements: list[Inline], found: str, translations: Mapping[str, str], target: str | None) -> dict:
-    """Return where in a translation each element's own translation is; without those that are not clear."""
-    places, edge = {}, r"\b" if has_spaces(target) else ""
-    for element in elements:
-        own = translations[_text([element])].rstrip(".。").strip()
-        hits = [hit.span() for hit in re.finditer(edge + re.escape(own) + edge, found, re.I)] if own else []
-        if not hits and edge:
-            hits = _alike(own, found)
-        nested = any(isinstance(piece, Inline) for piece in element.pieces)
-        if len(hits) == 1 and not nested and not any(a < hits[0][1] and hits[0][0] < b for a, b in places):
-            places[hits[0]] = element
-    return places
+def _marked(run: list[Piece]) -> tuple[str, list]:
+    """Return a text with marks and single spaces, and the nodes of its elements; `""` if it has no text."""
+    nodes = []
 
+    def numbered(pieces: list[Piece]) -> list[Piece]:
+        found = []
+        for piece in pieces:
+            if isinstance(piece, str):
+                found.append(piece.translate(NO_MARKS))
+            else:
+                nodes.append(piece.node)
+                found.append(Inline(len(nodes) - 1, []))
+                found[-1].pieces.extend(numbered(piece.pieces))
+        return found
 
-def _alike(own: str, found: str) -> list[tuple[int, int]]:
-    """Return where in a text the longest sequences of words are that occur in another, in any form."""
-    known, runs, before = [word.casefold() for word in WORD.findall(own)], [], False
-    for word in WORD.finditer(found):
-        is_known = any(_same_word(word[0].casefold(), other) for other in known)
-        if is_known and before:
-            runs[-1].append(word)
-        elif is_known:
-            runs.append([word])
-        before = is_known
-    runs = [run for run in runs if any(len(word[0]) >= LONG for word in run)]
-    longest = max(map(len, runs), default=0)
-    return [(run[0].start(), run[-1].end()) for run in runs if len(run) == longest]
-
-
-def _same_word(one: str, other: str) -> bool:
-    """Return whether two words differ at most in their endings."""
-    alike = len(os.path.commonprefix([one, other]))
-    return one == other or alike >= LONG and alike >= max(len(one), len(other)) - ENDING
+    text = " ".join(with_marks(numbered(run)).split())
+    text = LAST_SPACE.sub(r"\1", SECOND_SPACE.sub(r"\1", f" {text} "))[1:]
+    return (text, nodes) if whole(run).strip() else ("", nodes)
 
 
 def _edges(text: str) -> tuple[str, str]:

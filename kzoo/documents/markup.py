@@ -30,7 +30,7 @@ class Markup:
     Attributes:
         soup: BeautifulSoup's.
         segments: the pieces between elements that end a text; their places are numbers.
-        texts: those that `translated` needs the translations of, each once.
+        texts: those that `translated` needs the translations of, each once, with marks for elements.
 
     Raises:
         UserError: BeautifulSoup is not installed, or the elements are nested too deeply.
@@ -49,15 +49,10 @@ class Markup:
         found = (text for segment in self.segments for text in texts(segment.pieces))
         self.texts = list(dict.fromkeys(found))
 
-    def translated(self, translations: Mapping[str, str], target: str | None) -> str:
-        """Return the HTML with translations.
-
-        Args:
-            translations: of each of `texts`.
-            target: the language of the translations.
-        """
+    def translated(self, translations: Mapping[str, str]) -> str:
+        """Return the HTML with translations of each of `texts`."""
         for segment in self.segments:
-            if new := translated(segment.pieces, translations, target):
+            if new := translated(segment.pieces, translations):
                 segment.put(new)
         return str(self.soup)
 

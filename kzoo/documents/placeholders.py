@@ -1,17 +1,19 @@
 """What a translation must hold exactly as its text does: numbers, addresses, and what programs fill in."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Generator, Iterator
 
 import regex
 
-from kzoo.text.sentences import split_sentences
-
+# What braces hold, which may have braces within braces within braces. Linear, as files may be hostile.
+WITHIN = "[^{}]*+"
+for _ in range(3):
+    WITHIN = rf"(?:[^{{}}]++|\{{{WITHIN}\}})*+"
 PLACEHOLDER = regex.compile(
-    r"""
+    rf"""
     (?:https?|ftp)://[^\s<>"]*[^\s<>"'.,;:!?)\]] | www\.[^\s<>"]*[^\s<>"'.,;:!?)\]]
-    | [\w.+-]+@[\w-]+(?:\.[\w-]+)+
-    | [$#%@]?(?P<braces>\{(?:[^{}]|(?&braces))*\})  # {0}, {{name}}, ${x}, %{n}, ICU's {n, plural, …}
+    | (?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+
+    | [$#%@]?\{{{WITHIN}\}}  # {{0}}, {{{{name}}}}, ${{x}}, %{{n}}, ICU's {{n, plural, …}}
     | %%
     # %s, %1$s, %(name)s, %5.2f
     | (?<!\d)%(?:\(\w+\)|\d+\$)?[-+\#0]*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcrsap@]
@@ -34,50 +36,31 @@ def keeps(text: str, translation: str) -> bool:
     return _placeholders(text) == _placeholders(translation)
 
 
-def translate_keeping(
-    texts: list[str], translate: Callable[[list[str]], list[str]], source: str | None = None
-) -> list[str]:
-    """Return translations that keep the texts' placeholders.
+def keeping(sentences: list[str]) -> Generator[tuple[str, list], list, list[str]]:
+    """Return translations that keep the sentences' placeholders, in steps as of `translating`.
 
     Of a sentence in which one was lost, the parts between the placeholders are translated by themselves.
 
-    Args:
-        texts: such as those of a document.
-        translate: returns the translations of texts of one or more sentences.
-        source: the language of the texts.
-
     Returns:
-        The translations; `""` for a text of which no translation was found that keeps them.
+        The translations; `""` for a sentence of which no translation was found that keeps them.
     """
-    found = translate(texts)
-    known = dict(zip(texts, found, strict=True))
-    lost = [number for number, text in enumerate(texts) if not keeps(text, found[number])]
-    split = {number: split_sentences(texts[number], source) for number in lost}
-    needed = dict.fromkeys(
-        part
-        for sentences in split.values()
-        for sentence in sentences
-        for part in (sentence.strip(), *_parts(sentence))
-        if has_words(part) and part not in known
-    )
-    known |= zip(needed, translate(list(needed)), strict=True) if needed else ()
-    for number, sentences in split.items():
-        whole = "".join(_keeping(sentence, known) for sentence in sentences)
-        found[number] = whole if keeps(texts[number], whole) else ""
-    return found
+    found = yield "translate", sentences
+    known = dict(zip(sentences, found, strict=True))
+    lost = [sentence for sentence in sentences if not keeps(sentence, known[sentence])]
+    needed = dict.fromkeys(part for sentence in lost for part in _parts(sentence) if has_words(part))
+    needed = [part for part in needed if part not in known]
+    own = dict(zip(needed, (yield "translate", needed) if needed else (), strict=True))
+    for sentence in lost:
+        whole = "".join(
+            unended((own | known)[part], part) if has_words(part) else part for part in _parts(sentence)
+        )
+        known[sentence] = whole if keeps(sentence, whole) else ""
+    return [known[sentence] for sentence in sentences]
 
 
 def unended(translation: str, part: str) -> str:
     """Return the translation of a part of a sentence without a full stop that the part does not have."""
     return translation if part[-1] in ".。" else translation.rstrip(".。")
-
-
-def _keeping(sentence: str, known: dict[str, str]) -> str:
-    """Return a sentence's translation, put together from those of its parts if it keeps no placeholders."""
-    text = sentence.strip()
-    if text in known and keeps(text, known[text]):
-        return known[text] + sentence[len(sentence.rstrip()) :]
-    return "".join(unended(known[part], part) if has_words(part) else part for part in _parts(sentence))
 
 
 def _placeholders(text: str) -> Counter:

@@ -18,7 +18,7 @@ from kzoo.text.pieces import MODEL_FILE, PIECES_FILE
 from kzoo.text.vocabulary import END, NOT_TEXT, UNKNOWN
 from kzoo.transformer_weights import ATTENTIONS, FEEDFORWARD, layer_path
 
-FORMAT = 3  # increase it when the conversion changes: cached models are then converted again
+FORMAT = 4  # increase it when the conversion changes: cached models are then converted again
 # Keras's names, and CTranslate2's.
 ACTIVATIONS = {"relu": "RELU", "silu": "SWISH", "gelu": "GELU"}
 POSITIONS = ("bias", "learned", "none", "pope", "sine")  # a user's own encodings may be anything
@@ -126,12 +126,15 @@ def convert(
 
     config = preset.backbone["config"]
     layers = config["num_layers"]
+    decoder_layers = config.get("decoder_layers") or layers
     spec = TransformerSpec.from_config(
-        (layers, config.get("decoder_layers") or layers),
+        (layers, decoder_layers),
         config["num_heads"],
         pre_norm=config["norm"] == "pre",
         relative_attention_bias=config["position_encoding"] == "bias",
         activation=getattr(Activation, ACTIVATIONS[config["activation"]]),
+        alignment_layer=max(decoder_layers - 2, 0),
+        alignment_heads=0,  # all
     )
     spec.config.add_source_eos = True
     spec.config.layer_norm_epsilon = 1e-5

@@ -2,10 +2,14 @@
 
 import os
 import tempfile
+import threading
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Self, get_args
+
+import numpy as np
 
 from kzoo.decoding.search_settings import SearchSettings, output_limit, padded_length
 from kzoo.decoding.text_translator import TextTranslator
@@ -71,6 +75,7 @@ class CTranslate2Translator(TextTranslator):
             raise UserError(f"{reason}, or use engine keras")
         model = model or converted(preset)
         self.preset, self._process = preset, os.getpid()
+        self._lock, self._running, self._used = threading.Lock(), 0, time.monotonic()
         self.search = preset.search
         self.max_length = preset.backbone["config"]["max_length"]
         self.source_tokenizer, self.target_tokenizer = (_subwords(model, side) for side in SIDES)
@@ -153,9 +158,28 @@ class CTranslate2Translator(TextTranslator):
                     progress(len(block))
         return as_hypotheses(found, n, self.target_tokenizer)
 
-    def unload(self):
-        """Free the model's memory. The next translation loads it again."""
-        self._model.unload_model()
+    def unload_if_idle(self, seconds: float):
+        """Free the model's memory if it has not translated for some seconds. The next call loads it again."""
+        with self._lock:
+            if not self._running and time.monotonic() - self._used >= seconds:
+                self._model.unload_model()
+
+    def _attended(self, pairs, direction):
+        sources = [[self._written[token] for token in source] for source, _ in pairs]
+        targets = [[self.target_tokenizer.vocabulary[token] for token in target] for _, target in pairs]
+        # A search that begins with the whole translation, and ends behind it.
+        results = self._translate_batch(
+            sources,
+            target_prefix=targets,
+            max_batch_size=BATCH[self.device],
+            beam_size=1,
+            max_decoding_length=max(map(len, targets), default=1),
+            max_input_length=0,
+            return_attention=True,
+        )
+        for source, target, result in zip(sources, targets, results, strict=True):
+            rows = np.array(result.attention[0][: len(target)], "float32")
+            yield source, target, rows.reshape(len(target), len(source))
 
     def length_of_batch(self, count: int) -> int:
         """Return the padded length of the longest sentences in a batch with one of `count` tokens."""
@@ -168,11 +192,7 @@ class CTranslate2Translator(TextTranslator):
 
         The translations begin with the pieces of `beginning`.
         """
-        if os.getpid() != self._process:  # it would wait for threads that a forked process lacks
-            raise UserError("CTranslate2 does not work in a forked process: create the translator in it")
-        if not self._model.model_is_loaded:
-            self._model.load_model()
-        return self._model.translate_batch(
+        return self._translate_batch(
             [[self._written[token] for token in sentence] for sentence in tokens],
             target_prefix=[beginning] * len(tokens) if beginning else None,
             max_batch_size=BATCH[self.device],
@@ -181,6 +201,19 @@ class CTranslate2Translator(TextTranslator):
             max_input_length=0,
             **search_arguments(search.changed(max_length=limit)),
         )
+
+    def _translate_batch(self, sentences: list[list[str]], **options) -> list:
+        if os.getpid() != self._process:  # it would wait for threads that a forked process lacks
+            raise UserError("CTranslate2 does not work in a forked process: create the translator in it")
+        with self._lock:
+            self._running += 1
+            if not self._model.model_is_loaded:
+                self._model.load_model()
+        try:
+            return self._model.translate_batch(sentences, **options)
+        finally:
+            with self._lock:
+                self._running, self._used = self._running - 1, time.monotonic()
 
 
 def search_arguments(search: SearchSettings) -> dict:

@@ -1,8 +1,7 @@
 """The translator: a backbone with its tokenizers and its compiled beam searches."""
 
 import os
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable
 from typing import Self
 
 import keras
@@ -25,9 +24,7 @@ from kzoo.models.preset_files import read_preset, write_preset
 from kzoo.text.glyphs import DrawnRows, UnseenGlyphs
 from kzoo.text.hypotheses import Hypothesis, as_hypotheses
 from kzoo.text.languages import Direction
-from kzoo.text.reading import read
-from kzoo.text.sentences import SplitTexts
-from kzoo.text.texts import check_lengths, checked_texts, pieces
+from kzoo.text.texts import pieces
 from kzoo.text.vocabulary import END, START
 
 Image = np.ndarray | str | os.PathLike  # features, pixels, or a picture's file
@@ -167,14 +164,31 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         direction = self.direction(source_language, target_language)
         source_tokenizer, target_tokenizer = self.tokenizers_of(*direction)
         source = self._read(text, direction)
-        drawn = DrawnRows([source], self.unseen_glyphs()) if self._beyond(source) else None
         images = image_rows(None if image is None else [image], 1, self.image_shape)
         if translation is None:
             (translation,) = self.translate([text], *direction, images=images, split_sentences=False)
-        tokenize = partial(target_tokenizer, **self.tokenizer_options(target_tokenizer, *direction))
-        readings = read(tokenize, checked_texts([translation]), direction[1], unknown="translate")
-        check_lengths([translation], readings, self.max_length - 1)
-        target = readings[0].tokens
+        target = self._read_translation(translation, direction)
+        layers = self._source_attention(source, target, direction, images)
+        if self.embeds:  # then it attends to the rows of M
+            attended = [str(row + 1) for row in range(self.backbone.matrix_shape[0])]
+        else:
+            attended = pieces(source_tokenizer, source)
+        subwords = pieces(target_tokenizer, target)
+        return attended, subwords, layers[:, :, : len(subwords), : len(attended)]
+
+    def _attended(self, pairs, direction):
+        source_tokenizer, target_tokenizer = self.tokenizers_of(*direction)
+        for source, target in pairs:
+            layers = self._source_attention(source, target, direction)
+            weights = layers[max(len(layers) - 2, 0)].mean(axis=0)
+            subwords = pieces(source_tokenizer, source), pieces(target_tokenizer, target)
+            yield *(some[:-1] for some in subwords), weights[: len(target), : len(source)]
+
+    def _source_attention(
+        self, source: list[int], target: list[int], direction: Direction, images: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the attention of a translation's tokens to the tokens of its sentence, with padding."""
+        drawn = DrawnRows([source], self.unseen_glyphs()) if self._beyond(source) else None
         length = padded_length(max(len(source), len(target)), self.max_length)
         inputs = {
             "source": padded([[*(drawn.tokens[0] if drawn else source), END]], length),
@@ -184,13 +198,7 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
             **({"drawn": drawn[[0]]} if drawn else {}),
         }
         layers = self._compiled(self.backbone.source_attention, few_calls=True)(inputs)
-        if self.embeds:  # then it attends to the rows of M
-            attended = [str(row + 1) for row in range(self.backbone.matrix_shape[0])]
-        else:
-            attended = pieces(source_tokenizer, source)
-        subwords = pieces(target_tokenizer, target)
-        weights = np.stack([layer[0, :, : len(subwords), : len(attended)] for layer in layers])
-        return attended, subwords, weights.astype("float32")
+        return np.stack([layer[0] for layer in layers]).astype("float32")
 
     def image_attention(self, text: str, image: Image) -> tuple[list[str], np.ndarray]:
         """Return a sentence's subwords with the end symbol, and the picture's attention to them.
@@ -211,19 +219,6 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         scores = self.backbone.image_attention(inputs)
         weights = np.stack([ops.convert_to_numpy(layer[0]) for layer in scores])
         return pieces(self.source_tokenizer, tokens), weights.astype("float32")
-
-    def _tokens(self, texts: Iterable[str], direction: Direction, truncate: bool = False) -> list[list[int]]:
-        """Return the token ids of sentences as `translate` reads them; it has the errors of `translate`."""
-        texts = checked_texts(texts)
-        split = SplitTexts(texts, [direction] * len(texts), False, self.codes_in_text)
-        return [reading.tokens for reading in self.readings(split, truncate, unknown="translate")]
-
-    def _read(self, text: str, direction: Direction) -> list[int]:
-        """Return the token ids of one sentence, which may not be empty."""
-        (tokens,) = self._tokens([text], direction)
-        if not tokens:
-            raise UserError(f"{text!r} has no word to attend to")
-        return tokens
 
     # Overridden by `MultilingualTranslator`.
 

@@ -28,6 +28,7 @@ class Limits:
     Args:
         characters: int. Maximum characters per text.
         sentences: int. Maximum sentences per request.
+        document: int. Maximum sentences of a document; each counts once.
         body: int. Maximum bytes of a request's body.
         bodies: int. Maximum bytes of all bodies that the server holds; requests beyond that get 503.
         read_seconds: float. Seconds that a body may fall behind 100 kB/s.
@@ -37,15 +38,16 @@ class Limits:
 
     characters: int = 5_000
     sentences: int = 256
+    document: int = 4096
     body: int = 8 * 2**20
     bodies: int = 256 * 2**20
     read_seconds: float = 10.0
     queue: int = 1024
 
-    def check_count(self, count: int):
-        """Raise `UserError` for a request with too many sentences."""
-        if count > self.sentences:
-            raise UserError(f"{count:,} sentences in a request; at most {self.sentences:,} are allowed")
+    def check_count(self, count: int, most: int | None = None):
+        """Raise `UserError` for a request with too many sentences: more than `most`, or `sentences`."""
+        if count > (most := most or self.sentences):
+            raise UserError(f"{count:,} sentences in a request; at most {most:,} are allowed")
 
     def check_texts(self, texts: list[str], called: str = "sentence"):
         """Raise `UserError` for too many texts, or one that is too long.

@@ -14,9 +14,10 @@ from kzoo.serve.bodies import CHALLENGE, refuse
 
 LINE = re.compile(r"([0-9a-f]{64})(\s.*)?", re.I)
 # Without a key: what probes and Prometheus ask, and what LibreTranslate answers anyone.
-OPEN = ("/healthz", "/readyz", "/health", "/metrics", "/languages")
+OPEN = ("/healthz", "/readyz", "/health", "/metrics", "/languages", "/frontend/settings")
 # These may have the key in their body, which is not read yet.
-IN_BODY = ("/translate", "/detect")
+IN_BODY = ("/translate", "/translate_file", "/detect")
+DOWNLOADS = "/download_file/"  # nobody can guess the rest of such an address
 
 
 class Keys:
@@ -88,7 +89,8 @@ class RequireKey:
         self.app, self._keys = app, keys
 
     async def __call__(self, scope, receive, send):
-        if scope["type"] == "http" and scope["path"] not in OPEN + IN_BODY:
+        path = scope.get("path", "")
+        if scope["type"] == "http" and path not in OPEN + IN_BODY and not path.startswith(DOWNLOADS):
             try:
                 self._keys.check(sent_key(scope))
             except HTTPException as refused:

@@ -3,31 +3,38 @@
 https://docs.libretranslate.com/api/
 """
 
+import asyncio
 import importlib.util
 import itertools
 import re
 import sys
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Annotated, Literal, NamedTuple
-from urllib.parse import parse_qsl
+from typing import Annotated, Any, Literal, NamedTuple
+from urllib.parse import parse_qsl, quote
 
 import msgspec
 from msgspec import Meta, Struct
+from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from kzoo.documents.document import BY_ENDING
 from kzoo.documents.markup import Markup
+from kzoo.documents.translating import DONE, next_step, translating
 from kzoo.errors import UserError
-from kzoo.serve.keys import Keys, sent_key
+from kzoo.serve.files import Documents, Upload
+from kzoo.serve.keys import DOWNLOADS, Keys, sent_key
 from kzoo.serve.served import Served
 from kzoo.text.languages import Direction, common_code, english_name, main_code, matching_code
 
 AUTO = "auto"
 MOST_FIELDS = 20  # of a form
 CANDIDATES = 3  # languages that a text may be in, as LibreTranslate lists them
+MOST_IDENTIFIED = 5_000  # characters of a document
+ALIGNED = 16  # sentences that one call aligns, so that other requests wait less
 FORMS = "application/x-www-form-urlencoded", "multipart/form-data"
 
 
@@ -44,6 +51,20 @@ class Question(DetectQuestion):
     target: Annotated[str, Meta(description="The language of the translations.")]
     format: Literal["text", "html"] = "text"
     alternatives: Annotated[int, Meta(ge=0, description="Further translations of each text.")] = 0
+
+
+class FileQuestion(Struct):
+    """A document to translate, as a form of `multipart/form-data`. Other fields are ignored."""
+
+    file: Annotated[Any, Meta(extra_json_schema={"type": "string", "format": "binary"})]
+    source: Annotated[str, Meta(description='The language of its texts; "auto": it is identified.')]
+    target: Annotated[str, Meta(description="The language of the translations.")]
+
+
+class TranslatedFile(Struct):
+    """The answer to a document."""
+
+    translatedFileUrl: Annotated[str, Meta(description="Where its translation can be had for some minutes.")]
 
 
 class Detected(Struct):
@@ -75,6 +96,26 @@ class Language(Struct):
     code: str
     name: Annotated[str, Meta(description="In English.")]
     targets: list[str]
+
+
+class Named(Struct):
+    """A language."""
+
+    code: str
+    name: str
+
+
+class Settings(Struct):
+    """What LibreTranslate's page asks the server for."""
+
+    charLimit: int
+    frontendTimeout: Annotated[int, Meta(description="Milliseconds after the last key until it translates.")]
+    apiKeys: bool
+    keyRequired: bool
+    suggestions: bool
+    filesTranslation: bool
+    supportedFilesFormat: Annotated[list[str], Meta(description="Endings of the names of documents.")]
+    language: Annotated[dict[str, Named], Meta(description="The first source, and the first target.")]
 
 
 class Health(Struct):
@@ -192,7 +233,7 @@ def _pairs(translator) -> list[tuple[str, str]]:
 
 def libretranslate_routes(models: Sequence[Served], keys: Keys | None = None) -> list[Route]:
     """Return the routes of LibreTranslate's API; with `keys`, texts are translated only with one of them."""
-    directions, served = Directions(models), models[0]
+    directions, served, documents = Directions(models), models[0], Documents()
 
     async def identified(texts: list[str]) -> list[list[Detected]]:
         def identify():
@@ -215,12 +256,45 @@ def libretranslate_routes(models: Sequence[Served], keys: Keys | None = None) ->
         sources = [one.language for one in detected] if detected else [asked.source] * len(texts)
         ways = [directions.resolved(source, asked.target) for source in sources]
         if markups:
-            found = await translated_markup(served, texts, markups, ways)
+            found = await translated_markup(texts, markups, ways)
         else:
             found = await translated(texts, ways, asked.alternatives)
         best, others = [texts[0] for texts in found], [texts[1:] for texts in found]
         several = Translations(best, detected, others if asked.alternatives else None)
         return answered(only(several) if isinstance(asked.q, str) else several)
+
+    async def translate_file(request: Request) -> Response:
+        asked = await question(request, served, FileQuestion, keys, files=1)
+        if not isinstance(asked.file, UploadFile) or not asked.file.filename:
+            raise UserError(f"the request: file is no file with a name: send it as {FORMS[1]}")
+        with documents.one(), Upload(asked.file.filename, await asked.file.read()) as upload:
+            document = await asyncio.to_thread(upload.read, served.limits.characters)
+            source = asked.source
+            if source == AUTO:
+                (candidates,) = await identified([" ".join(document.plain_texts)[:MOST_IDENTIFIED]])
+                source = candidates[0].language
+            for code, named in zip((source, asked.target), document.languages, strict=True):
+                if named and not matching_code(code, [named]):
+                    raise UserError(f"{upload.name} names the language {named:.40}, not {code:.40}")
+            found = document.texts
+            if way := directions.resolved(source, asked.target):
+                found = await translated_texts(document.texts, way, served.limits.document)
+            table = dict(zip(document.texts, found, strict=True))
+            content = await asyncio.to_thread(upload.translated, document, table, asked.target)
+            name = upload.named_for(asked.target)
+        address = f"{request.base_url}{DOWNLOADS[1:]}{documents.keep(name, content)}/{quote(name)}"
+        return answered(TranslatedFile(address))
+
+    async def download_file(request: Request) -> Response:
+        if (found := documents.get(request.path_params["token"])) is None:
+            raise HTTPException(404, "there is no such file, or no longer: translate it again")
+        # Not shown in the browser, where it would be this server's page.
+        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(found.name)}"}
+        headers["X-Content-Type-Options"] = "nosniff"
+        return Response(found.content, headers=headers, media_type="application/octet-stream")
+
+    async def settings(_) -> Response:
+        return answered(settings_of(served, directions, keys is not None))
 
     async def detect(request: Request) -> Response:
         asked = await question(request, served, DetectQuestion, keys)
@@ -237,10 +311,21 @@ def libretranslate_routes(models: Sequence[Served], keys: Keys | None = None) ->
 
     return [
         Route("/translate", translate, methods=["POST"]),
+        Route("/translate_file", translate_file, methods=["POST"]),
+        Route(f"{DOWNLOADS}{{token}}/{{name}}", download_file, include_in_schema=False),
+        Route("/frontend/settings", settings),
         Route("/detect", detect, methods=["POST"]),
         Route("/languages", languages),
         Route("/health", health),
     ]
+
+
+def settings_of(served: Served, directions: Directions, keys: bool) -> Settings:
+    """Return the answer to LibreTranslate's page."""
+    pairs = [(code, end) for code, ends in directions.targets.items() for end in ends if end != code]
+    codes = dict(zip(("source", "target"), pairs[0] if pairs else (), strict=False))
+    language = {side: Named(code, english_name(code)) for side, code in codes.items()}
+    return Settings(served.limits.characters, 500, keys, keys, False, True, list(BY_ENDING), language)
 
 
 def only(several: Translations) -> Translation:
@@ -274,26 +359,45 @@ async def translated(texts: list[str], ways: list[Way | None], alternatives: int
 
 
 async def translated_markup(
-    served: Served, texts: list[str], markups: list[Markup], ways: list[Way | None]
+    texts: list[str], markups: list[Markup], ways: list[Way | None]
 ) -> list[list[str]]:
     """Return the translation of each piece of HTML, without alternatives; the errors are `translated`'s."""
-    parts = [markup.texts if way else [] for markup, way in zip(markups, ways, strict=True)]
-    served.limits.check_count(sum(map(len, parts)))
-    ways_of_parts = [way for some, way in zip(parts, ways, strict=True) for _ in some]
-    found = iter(await translated(list(itertools.chain(*parts)), ways_of_parts, 0))
-    tables = [{text: next(found)[0] for text in some} for some in parts]
-
-    def build() -> list[list[str]]:
-        each = zip(texts, markups, tables, ways, strict=True)
-        return [
-            [markup.translated(table, way.direction[1]) if way else text] for text, markup, table, way in each
-        ]
-
-    return await served.in_thread(build, size=sys.maxsize)
+    found = [[text] for text in texts]
+    for way in dict.fromkeys(filter(None, ways)):
+        mine = [number for number, other in enumerate(ways) if other == way]
+        parts = list(dict.fromkeys(text for number in mine for text in markups[number].texts))
+        table = dict(zip(parts, await translated_texts(parts, way), strict=True))
+        for number in mine:
+            found[number] = [await way.served.in_thread(markups[number].translated, table, size=sys.maxsize)]
+    return found
 
 
-async def question(request: Request, served: Served, kind: type, keys: Keys | None):
+async def translated_texts(texts: list[str], way: Way, most: int | None = None) -> list[str]:
+    """Return the translations of HTML's texts, or of those of a document, which may have `most` sentences.
+
+    Only documents must keep their placeholders.
+    """
+    served, direction = way
+    translator, limits = served.translator, served.limits
+    steps, answer = translating(texts, direction, translator.aligns, keep=most is not None), None
+    while True:
+        asked, items = await served.in_thread(next_step, steps, answer, size=sys.maxsize)
+        if asked == DONE:
+            return items
+        answer, step = [], limits.sentences if asked == "translate" else ALIGNED
+        limits.check_count(len(items), most)
+        for first in range(0, len(items), step):
+            some = items[first : first + step]
+            if asked == "translate":
+                answer += [best for best, *_ in await translated(some, [way] * len(some), 0)]
+            else:
+                answer += await served.batcher.run(translator.alignments, some, *direction)
+
+
+async def question(request: Request, served: Served, kind: type, keys: Keys | None, files: int = 0):
     """Return a request's fields, of a JSON object, or of a form and the address, as a `kind`; check its key.
+
+    A form may have some files.
 
     Raises:
         UserError: a field is missing or invalid, or the body is not what its Content-Type says.
@@ -307,7 +411,10 @@ async def question(request: Request, served: Served, kind: type, keys: Keys | No
         if is_json:
             return _json_fields(body)
         sent = form if media == FORMS[1] else _form_fields(body)
-        sent = {key: re.sub(r"\r\n?", "\n", value) for key, value in sent.items() if isinstance(value, str)}
+        sent = {
+            key: re.sub(r"\r\n?", "\n", value) if isinstance(value, str) else value
+            for key, value in sent.items()
+        }
         return sent | dict(request.query_params)
 
     def read():
@@ -325,7 +432,7 @@ async def question(request: Request, served: Served, kind: type, keys: Keys | No
             raise HTTPException(
                 415, f"{FORMS[1]} needs python-multipart on the server: send {FORMS[0]} or JSON"
             )
-        form = await request.form(max_files=0, max_fields=MOST_FIELDS)
+        form = await request.form(max_files=files, max_fields=MOST_FIELDS)
     elif media not in FORMS and not is_json:
         raise HTTPException(415, f"Content-Type {media[:80]}: send application/json or {FORMS[0]}")
     return await served.in_thread(read, size=len(body))

@@ -20,9 +20,12 @@ from kzoo.serve.libretranslate import (
     FORMS,
     Detected,
     DetectQuestion,
+    FileQuestion,
     Health,
     Language,
     Question,
+    Settings,
+    TranslatedFile,
     Translation,
     Translations,
 )
@@ -141,6 +144,7 @@ def description(models: Sequence[Served]) -> dict:
         for served in models
     ]
     libre = [Question, Translation, Translations, DetectQuestion, list[Detected], list[Language], Health]
+    libre += [FileQuestion, TranslatedFile, Settings]
     of_models = [kind for some in found for one in some for kind in (*one.requests, *one.answers)]
     types = [*of_models, *libre, Status, Alive, Error]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
@@ -186,19 +190,22 @@ def description(models: Sequence[Served]) -> dict:
             }
     for path, question, kinds_of_answer, summary in (
         ("/translate", Question, (Translation, Translations), "Translate, as LibreTranslate"),
+        ("/translate_file", FileQuestion, (TranslatedFile,), "Translate a document, as LibreTranslate"),
         ("/detect", DetectQuestion, (list[Detected],), "Identify a language, as LibreTranslate"),
     ):
-        kinds = dict.fromkeys(("application/json", *FORMS), {"schema": schema_of[question]})
+        known = FORMS[1:] if question is FileQuestion else ("application/json", *FORMS)
+        kinds = dict.fromkeys(known, {"schema": schema_of[question]})
         posted = {"required": True, "content": kinds}
         schema = {"anyOf": [schema_of[kind] for kind in kinds_of_answer]}
         responses = answered(schema, "As LibreTranslate.") | errors(*ERRORS)
         paths[path] = {"post": call(summary, responses, operationId=path[1:], requestBody=posted)}
     for path, answer, summary in (
+        ("/frontend/settings", Settings, "Limits and formats, as LibreTranslate"),
         ("/languages", list[Language], "The languages served, as LibreTranslate"),
         ("/health", Health, "Whether the server answers, as LibreTranslate"),
     ):
         responses = answered(schema_of[answer], "As LibreTranslate.")
-        paths[path] = {"get": call(summary, responses, operationId=path[1:])}
+        paths[path] = {"get": call(summary, responses, operationId=path[1:].replace("/", "_"))}
     ok = answered(schema_of[Alive], "Yes.")
     text = {"200": {"description": "In Prometheus's format.", "content": {"text/plain": {}}}}
     paths |= {

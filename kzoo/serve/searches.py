@@ -4,8 +4,6 @@ Keras is imported only where it searches: for CTranslate2, on first use of prefi
 """
 
 import os
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -119,7 +117,6 @@ class EngineSearch:
         self._start_keras = start_keras
         self.threads = max(translator.threads, 2)  # so that Keras loads in a thread of its own
         self.max_length, self.length = translator.max_length, translator.length_of_batch
-        self._lock, self._running, self._used = threading.Lock(), 0, time.monotonic()
 
     def sizes(self, key: tuple) -> Sequence[int]:
         """Return the sizes of batches."""
@@ -134,19 +131,7 @@ class EngineSearch:
         if self.slow(key):
             return self.keras.search(key, rows)
         tokens = [row[0] for row in rows]
-        with self._lock:
-            self._running += 1
-        try:
-            return self.translator.n_best_of_tokens(tokens, self._settings.beam_size, self._settings)
-        finally:
-            with self._lock:
-                self._running, self._used = self._running - 1, time.monotonic()
-
-    def unload_if_idle(self, seconds: float):
-        """Free the model's memory if it has not translated for some seconds; the next search loads it."""
-        with self._lock:
-            if not self._running and time.monotonic() - self._used >= seconds:
-                self.translator.unload()
+        return self.translator.n_best_of_tokens(tokens, self._settings.beam_size, self._settings)
 
     def usual(self) -> Iterator[tuple[tuple, list]]:
         """Yield the key and rows of a batch that tests the model."""

@@ -258,4 +258,4 @@ class Served:
     async def _unload_when_idle(self, seconds: float):
         while True:
             await asyncio.sleep(min(seconds, LOOK_SECONDS))
-            await asyncio.to_thread(self._engine.unload_if_idle, seconds)
+            await asyncio.to_thread(self.translator.unload_if_idle, seconds)

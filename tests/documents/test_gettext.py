@@ -1,6 +1,7 @@
 """Plural forms of gettext's catalogues, read back with Babel; capitals stand for translations."""
 
 import pytest
+from made_up import MadeUp
 from message_of import message_of
 
 from kzoo.documents import Document, translate_document
@@ -30,7 +31,7 @@ def catalogue(path, plurals, singular="One file"):
 )
 def test_the_singular_is_the_form_for_one(tmp_path, plurals, forms):
     path, output = catalogue(tmp_path / "a.po", plurals), tmp_path / "b.po"
-    assert translate_document(path, output, lambda texts: [text.upper() for text in texts]) == []
+    assert translate_document(path, output, MadeUp(str.upper)) == []
     with open(output, encoding="utf-8") as file:
         [message] = [message for message in pofile.read_po(file) if message.id]
     assert list(message.string) == forms and "fuzzy" in message.flags
@@ -38,7 +39,7 @@ def test_the_singular_is_the_form_for_one(tmp_path, plurals, forms):
 
 def test_a_singular_without_words_stays(tmp_path):
     path = catalogue(tmp_path / "a.po", "nplurals=2; plural=(n != 1);", "<b>%d</b>")
-    translate_document(path, tmp_path / "b.po", lambda texts: [text.upper() for text in texts])
+    translate_document(path, tmp_path / "b.po", MadeUp(str.upper))
     assert 'msgstr[0] "<b>%d</b>"\nmsgstr[1] "%d FILES"' in (tmp_path / "b.po").read_text("utf-8")
 
 

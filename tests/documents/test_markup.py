@@ -1,6 +1,7 @@
 """The texts of HTML, and its elements in the translations; the translations are given."""
 
 import pytest
+from made_up import MadeUp, in_order
 from message_of import message_of
 
 pytest.importorskip("bs4")
@@ -14,11 +15,10 @@ WORDS = {
     "runs.": "rennt.",
     "See the page & go": "Sieh die Seite & geh",
     "See": "Sieh",
-    "the page": "Die Seite",
+    "the page": "die Seite.",
     "& go": "& geh",
-    "the the page": "die die Seite",
-    "the": "die",
-    "page": "Seite",
+    "Today a big dog runs.": "Ein großer Hund rennt heute.",
+    "Two dogs.": "Zwei Hunde.",
 }
 KEPT = (
     "<code>A</code><pre>A</pre><script>A</script><!--A-->"
@@ -26,48 +26,56 @@ KEPT = (
 )
 
 
-def translated(html, target="de", words=WORDS):
-    markup = Markup(html)
-    return markup.translated({text: words.get(text, text) for text in markup.texts}, target)
+def translated(html, aligned, words=WORDS):
+    markup, translator = Markup(html), MadeUp(words.__getitem__, aligned)
+    return markup.translated(dict(zip(markup.texts, translator.texts(markup.texts, "en", "de"), strict=True)))
 
 
+@pytest.mark.parametrize("aligned", [in_order, None])
 @pytest.mark.parametrize(
     ("html", "expected"),
     [
         ("", ""),
         ("A dog runs.", "Ein Hund rennt."),
         ("A <b>dog</b> runs.", "Ein <b>Hund</b> rennt."),
-        ("<p> A\n <b id=x>dog</b> runs.\n</p>", '<p> Ein <b id="x">Hund</b> rennt.\n</p>'),
+        ("<p> A\n <b id=x> dog</b> runs.\n</p>", '<p> Ein <b id="x">Hund</b> rennt.\n</p>'),
         ('See <a href="?a=1&amp;b">the page</a> &amp; go',
          'Sieh <a href="?a=1&amp;b">die Seite</a> &amp; geh'),
         ("<b>A dog runs.</b>", "<b>Ein Hund rennt.</b>"),
         ("<i><b>A dog runs.</b></i>", "<i><b>Ein Hund rennt.</b></i>"),
-        # Which of two, or one of several levels, is not clear: each piece is translated by itself.
-        ("<i>the</i> the <b>page</b>", "<i>die</i> die <b>Seite</b>"),
         ("A <i><b>dog</b></i> runs.", "Ein <i><b>Hund</b></i> rennt."),
+        ("<i>A <b>dog</b></i> runs.", "<i>Ein <b>Hund</b></i> rennt."),
+        ("<i>A</i> <b>dog</b> runs.", "<i>Ein</i> <b>Hund</b> rennt."),
         ("A<br>A", "Ein<br/>Ein"),
+        ("<b>A<br>A</b>", "<b>Ein<br/>Ein</b>"),
+        ("\ufdd0A \ufdd2<b>dog</b> runs.", "Ein <b>Hund</b> rennt."),
         (KEPT, KEPT),
-        ("<p>A<ul><li>dog<li>A</ul>", "<p>Ein<ul><li>Hund.<li>Ein</li></li></ul></p>"),
+        ("<p>A<ul><li>A<li>A dog runs.</ul>", "<p>Ein<ul><li>Ein<li>Ein Hund rennt.</li></li></ul></p>"),
     ],
 )  # fmt: skip
-def test_elements_stand_on_their_words(html, expected):
-    assert translated(html) == expected
+def test_elements_stand_on_their_words(html, expected, aligned):
+    assert translated(html, aligned) == expected
 
 
-def test_words_in_another_form_are_found():
-    words = {
-        "A man in a blue shirt sits.": "Ein Mann in einem blauen Hemd sitzt.",
-        "A man in": "Ein Mann in",
-        "a blue shirt": "Ein blaues Hemd.",
-        "sits.": "sitzt.",
-    }
-    expected = "Ein Mann in einem <b>blauen Hemd</b> sitzt."
-    assert translated("A man in <b>a blue shirt</b> sits.", "de", words) == expected
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("Today a <b>big</b> dog runs.", "Ein <b>großer</b> Hund rennt heute."),
+        ("<b>Today</b> a <i>big dog</i> runs.", "Ein <i>großer Hund</i> rennt <b>heute</b>."),
+        ("Today <i>a <b>big</b> dog</i> runs.", "<i>Ein <b>großer</b> Hund</i> rennt heute."),
+        ("Today a big dog <u>runs.</u>", "Ein großer Hund <u>rennt</u> heute."),
+        ("A dog runs. <b>Two</b> dogs.", "Ein Hund rennt. <b>Zwei</b> Hunde."),
+        ("A dog <b>runs. Two</b> dogs.", "Ein Hund <b>rennt. Zwei</b> Hunde."),
+    ],
+)
+def test_elements_follow_words_to_other_places(html, expected):
+    order = {5: [1, 2, 3, 4, 0]}
+    assert translated(html, lambda source, target: order.get(len(source), range(len(target)))) == expected
 
 
-def test_a_language_without_spaces_has_no_edges_of_words():
-    words = {"A dog.": "\u4e00\u53ea\u72d7\u3002", "A": "\u4e00\u53ea", "dog": "\u72d7", ".": "."}
-    assert translated("A <b>dog</b>.", "zh", words) == "\u4e00\u53ea<b>\u72d7</b>\u3002"
+def test_an_element_whose_words_share_a_translation_is_translated_apart():
+    words = {"good bye": "Wiedersehen", "good": "gut", "bye": "tschüs"}
+    assert translated("<i>good</i> <b>bye</b>", lambda *_: [0], words) == "<i>gut</i> <b>tschüs</b>"
 
 
 def test_deep_elements_are_refused():

@@ -3,8 +3,10 @@
 import re
 
 import pytest
+from made_up import MadeUp, in_order
 
-from kzoo.documents.placeholders import has_words, keeps, translate_keeping
+from kzoo.documents.inline import Inline, pieces_of, texts, whole
+from kzoo.documents.placeholders import has_words, keeps
 
 
 @pytest.mark.parametrize(
@@ -28,17 +30,24 @@ def test_what_is_a_placeholder(text, placeholders):
         assert not has_words(placeholder)
 
 
+def losing(text):
+    """Translate to capitals, without what is in braces."""
+    return re.sub(r"\{.*?\}", "", text).upper() + "." * (text == "See")
+
+
 def test_lost_ones_are_put_between_the_translated_parts():
-    asked = []
+    translator = MadeUp(losing)
+    found = translator.texts(["A dog. See {x}, it runs!", "{x}", "A dog."], "en")
+    assert found == ["A DOG. SEE {x}, IT RUNS!", "{x}", "A DOG."]
+    assert translator.asked == ["A dog.", "See {x}, it runs!", "See", "it runs"]
 
-    def losing(texts):
-        asked.append(list(texts))
-        return [re.sub(r"\{.*?\}", "", text).upper() + "." * (text == "See") for text in texts]
 
-    found = translate_keeping(["A dog. See {x}, it runs!", "{x}", "A dog"], losing, "en")
-    assert found == ["A DOG. SEE {x}, IT RUNS!", "{x}", "A DOG"]
-    assert len(asked) == 2 and "A dog" not in asked[1]
+def test_elements_around_lost_ones_stay():
+    (text,) = texts(["Press ", Inline("b", ["{x} and"]), " go."])
+    (found,) = MadeUp(losing, in_order).texts([text], "en")
+    assert whole(pieces_of(found)) == "PRESS {x} AND GO."
+    assert pieces_of(found)[1].pieces == ["{x} AND"]
 
 
 def test_a_text_whose_parts_bring_new_ones_has_no_translation():
-    assert translate_keeping(["A dog {x}"], lambda texts: ["7"] * len(texts)) == [""]
+    assert MadeUp(lambda text: "7").texts(["A dog {x}", "A dog. A {x}."]) == ["", ""]

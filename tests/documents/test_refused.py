@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from made_up import MadeUp
 from message_of import message_of
 
 from kzoo.documents import Document, archive, translate_document
@@ -59,7 +60,7 @@ def test_one_line(tmp_path, monkeypatch, name, content, says):
     monkeypatch.chdir(tmp_path)
     if content:
         Path(name).write_bytes(content())
-    message = message_of(translate_document, Path(name), Path(f"new-{name}"), list)
+    message = message_of(translate_document, Path(name), Path(f"new-{name}"), MadeUp(str))
     assert name in message and says in message and "\n" not in message
     assert not list(tmp_path.glob("*new-*"))
 
@@ -87,21 +88,20 @@ def test_damage_that_is_found_while_writing_leaves_nothing(tmp_path, monkeypatch
         new.writestr("word/document.xml", "<x><p><r><t>A dog</t></r></p></x>")
         new.writestr("picture", "picture" * 9)
     Path("a.docx").write_bytes(Path("a.docx").read_bytes().replace(b"picturepicture", b"picturePICTURE"))
-    message = message_of(translate_document, Path("a.docx"), Path("b.docx"), list)
+    message = message_of(translate_document, Path("a.docx"), Path("b.docx"), MadeUp(str))
     assert "a.docx: is damaged" in message
     assert [path.name for path in tmp_path.iterdir()] == ["a.docx"]
 
 
 def test_endings(tmp_path):
     (tmp_path / "a.json").write_text("{}")
-    assert ".json" in message_of(translate_document, tmp_path / "a.json", tmp_path / "a.txt", list)
+    assert ".json" in message_of(translate_document, tmp_path / "a.json", tmp_path / "a.txt", MadeUp(str))
     assert ".docx" in message_of(Document, tmp_path / "a.pdf")
 
 
 def test_what_has_no_sound_translation_stays_and_is_named(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps({"a": "A dog", "b": "A {x} cat"}, indent=1))
-    left = translate_document(
-        tmp_path / "a.json", tmp_path / "b.json", lambda texts: [text.replace("cat", "7") for text in texts]
-    )
+    translator = MadeUp(lambda text: text.replace("cat", "7"))
+    left = translate_document(tmp_path / "a.json", tmp_path / "b.json", translator)
     assert left == ["line 3"]  # 7 is a number that the text does not have
     assert json.loads((tmp_path / "b.json").read_text())["b"] == "A {x} cat"

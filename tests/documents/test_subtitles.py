@@ -1,6 +1,7 @@
 """The lines of translated cues."""
 
 import pytest
+from made_up import MadeUp
 
 from kzoo.documents import translate_document
 
@@ -21,5 +22,5 @@ TAG = '<font color="#ffff00" face="Arial">'
 def test_words_and_tags_are_not_cut(tmp_path, translation, tag, language, lines):
     (tmp_path / "a.srt").write_text(CUE.format(f"{tag}A dog\nhere"), encoding="utf-8")
     path, output = tmp_path / "a.srt", tmp_path / "b.srt"
-    translate_document(path, output, lambda texts: [translation] * len(texts), language)
+    translate_document(path, output, MadeUp(lambda text: translation), "en", language)
     assert output.read_text("utf-8") == CUE.format("\n".join(lines))

@@ -16,6 +16,7 @@ class Stub:
     """CTranslate2's `Translator`, whose GPU is the CPU; it notes how it is made and called."""
 
     real, error, made, calls = ctranslate2.Translator, None, [], []
+    model_is_loaded = True
 
     def __init__(self, model, device="cpu", compute_type="default", **options):
         if device == "cuda" and compute_type == "int16":

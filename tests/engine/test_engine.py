@@ -148,6 +148,33 @@ def test_real_sentences_are_keras_s(shelved, multi30k):
     assert sum(map(str.__ne__, translations, shelved(PRESET).translate(sentences))) <= 1  # a tie
 
 
+def test_alignments_are_keras_s(shelved):
+    """Long and short sentences in a batch, one without a word, one with too long a translation."""
+    pairs = list(
+        zip(SENTENCES, ["Ein Mann.", "Zwei Hunde rennen hier.", "Ja.", "Ein Mädchen. " * 99, ""], strict=True)
+    )
+    found, expected = (
+        one.alignments(pairs) for one in (CTranslate2Translator(locate(PRESET)), shelved(PRESET))
+    )
+    assert [one is None for one in found] == [False, False, True, True, False]
+    for ours, theirs in zip(found, expected, strict=True):
+        if ours:
+            assert ours[:2] == theirs[:2]
+            np.testing.assert_allclose(ours[2], theirs[2], atol=ROUNDING)
+
+
+def test_terms_are_in_the_translations_of_both(shelved):
+    """Another word for one that the model knows, one that it writes itself, and one that does not occur."""
+    terms, sentences = {"Dogs": "Köter", "hat": "Hut", "cat": "Katze"}, ["A hat.", "Two dogs run."]
+    for translator in (CTranslate2Translator(locate(PRESET)), shelved(PRESET)):
+        usual, found = (translator.translate(sentences, terms=some) for some in (None, terms))
+        assert "Hunde" in usual[1] and found == [usual[0], usual[1].replace("Hunde", "Köter")]
+        several = translator.n_best(sentences, terms=terms)[1]
+        assert len(several) > 1 and all("Köter" in one.text for one in several)
+        assert len({one.text for one in several}) == len(several)
+    assert "--prefix" in message_of(translator.translate, ["A dog."], prefixes=["Ein"], terms=terms)
+
+
 def test_sines_are_keras_hub_s():
     layer = __import__("keras_hub").layers.SinePositionEncoding(max_wavelength=500)
     expected = keras.ops.convert_to_numpy(layer(np.zeros((1, 40, 10), "float32")))[0]

@@ -172,6 +172,12 @@ def test_the_engine_has_its_scores(kind, folder):
         found = best_scores(each, texts, **languages)
         alone = [best_scores(each, [text], **languages)[0] for text in texts]
         np.testing.assert_allclose(found, alone, atol=1e-5)
+    aligned = (
+        each.alignments([("Two men sing.", "Zwei Hunde.")], **languages)[0] for each in (model, engine)
+    )
+    (*ours, weights), (*theirs, fast) = aligned
+    assert ours == theirs
+    np.testing.assert_allclose(weights, fast, atol=1e-4)
     CTranslate2Translator(preset, "int8").translate(texts, **languages)
 
 

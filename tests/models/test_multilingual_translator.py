@@ -229,3 +229,10 @@ def test_a_preset_holds_float16_weights_tokenizers_and_languages(trained, tmp_pa
     for code in LANGUAGES:
         assert loaded.tokenizers[code](["Leo."]) == trained.tokenizers[code](["Leo."])
     np.testing.assert_allclose(loaded.embed(SENTENCES, "en"), trained.embed(SENTENCES, "en"), atol=0.01)
+
+
+def test_a_bridge_does_not_align(trained):
+    """It attends to its own rows."""
+    direction = {"source_language": "en", "target_language": "de"}
+    assert "attention bridge" in message_of(trained.translate, ["a man"], terms={"man": "Mann"}, **direction)
+    assert "attention bridge" in message_of(trained.alignments, [("a man", "ein Mann")], **direction)

@@ -231,15 +231,12 @@ def test_the_console_says_that_it_loads_and_nothing_of_keras(tmp_path):
 
 def test_an_idle_model_leaves_the_memory_and_comes_back():
     translator = CTranslate2Translator(locate(PRESET))
-    search = EngineSearch(translator, translator.search, 4, lambda: None)
-    key, rows = (None, None, False), [(translator.source_tokenizer([TEXTS[0]])[0], None, [])]
-    expected = search.search(key, rows)
-    search.unload_if_idle(60)
+    expected = translator.n_best(TEXTS[:1], 1)
+    translator.unload_if_idle(60)
     assert translator._model.model_is_loaded
     while translator._model.model_is_loaded:  # CTranslate2 may still be ending the call
-        search.unload_if_idle(0)
-    assert search.search(key, rows) == expected
-    assert translator._model.model_is_loaded
+        translator.unload_if_idle(0)
+    assert translator.n_best(TEXTS[:1], 1) == expected
 
 
 def test_a_served_model_is_unloaded_between_requests():

@@ -1,8 +1,9 @@
 """LibreTranslate's API over HTTP: its fields and statuses, and the strings of `translate`."""
 
+import re
 import sys
 from dataclasses import dataclass
-from html import escape
+from html import escape, unescape
 from types import SimpleNamespace
 from urllib.parse import urlencode
 
@@ -158,7 +159,7 @@ def test_without_its_library_no_language_is_identified(monkeypatch):
         (pope, ("POST", "/translate", {"content": b"a", "headers": PLAIN}), 415, "json"),
         (pope, ("GET", "/translate", {}), 405, ""),
         (pope, ("POST", "/languages", {}), 405, ""),
-        (pope, ("POST", "/translate_file", {}), 404, ""),
+        (pope, ("POST", "/suggest", {}), 404, ""),
         (pictures, translate(), 400, "image"),
         (pictures, ("POST", "/detect", {"data": {"q": "a"}}), 400, "identify"),
     ],
@@ -184,6 +185,15 @@ def test_html_keeps_its_elements():
     assert one.json() == {"translatedText": expected}
     assert both.json() == {"translatedText": [expected, men], "alternatives": [[], []]}
     assert same.json() == {"translatedText": html}
+
+
+@pytest.mark.parametrize("model", [pope, bridge])
+def test_an_element_within_a_sentence_is_around_some_of_its_translation(model):
+    """Of a model that attends to words, the text is that of the sentence; `bridge` does not."""
+    (answer,) = ask(model(), translate(q="two dogs a man<b>.</b>", format="html"))
+    before, within, after = re.split("</?b>", answer.json()["translatedText"])
+    if model is pope:
+        assert unescape(before + within + after) == pope().translate(["two dogs a man."])[0]
 
 
 def test_health():

@@ -1,0 +1,118 @@
+"""The translations of a document's texts, with marks for its elements, sentence by sentence."""
+
+from collections.abc import Callable, Generator
+
+from kzoo.documents.inline import parts, pieces_of, placed, plain, with_marks
+from kzoo.documents.placeholders import has_words, keeping, unended
+from kzoo.text.alignment import Alignment
+from kzoo.text.languages import Direction, is_chinese_or_japanese
+from kzoo.text.sentences import split_sentences
+
+# What a translator is asked: to "translate" sentences, or to "align" pairs of a sentence and its translation;
+# it answers with translations, or with each pair's attention, `None` if there is none.
+Steps = Generator[tuple[str, list], list, list[str]]
+DONE = "done"
+
+
+def translate_texts(
+    texts: list[str],
+    translate: Callable[[list[str]], list[str]],
+    translator,
+    direction: Direction,
+) -> list[str]:
+    """Return the translations of a document's texts, as `translating` does.
+
+    Args:
+        texts: with marks.
+        translate: returns the translations of sentences.
+        translator: aligns them.
+        direction: the languages.
+    """
+    steps = translating(texts, direction, translator.aligns)
+    asked, items = next_step(steps, None)
+    while asked != DONE:
+        answer = translate(items) if asked == "translate" else translator.alignments(items, *direction)
+        asked, items = next_step(steps, answer)
+    return items
+
+
+def next_step(steps: Steps, answer: list | None) -> tuple[str, list]:
+    """Return what is asked after an answer, at first `None`; or `DONE`, and the translations."""
+    try:
+        return steps.send(answer)
+    except StopIteration as end:
+        return DONE, end.value
+
+
+def translating(texts: list[str], direction: Direction, aligns: bool, keep: bool = True) -> Steps:
+    """Return the translations of texts with marks, in steps.
+
+    Elements stand around the words that theirs are aligned with. In a text that cannot be aligned, what is
+    before, in and after each element is translated by itself, which is worse.
+
+    Args:
+        texts: as of `kzoo.documents.inline.texts`.
+        direction: the languages.
+        aligns: bool. Whether the translator can align.
+        keep: bool. Whether sentences must keep their placeholders.
+
+    Returns:
+        The translations, with marks; `""` for a text with a sentence that did not keep its placeholders.
+    """
+    source, target = direction
+    plain_texts = {text: plain(text) for text in texts}
+    split = {
+        text: split_sentences(whole, source) for text, whole in plain_texts.items() if aligns or whole == text
+    }
+    known = {one.strip(): one.strip() for sentences in split.values() for one in sentences}
+    if needed := [sentence for sentence in known if has_words(sentence)]:
+        translations = yield from keeping(needed) if keep else _asking(needed)
+        known |= zip(needed, translations, strict=True)
+    marked = [text for text in split if text != plain_texts[text]]
+    pairs = dict.fromkeys((one.strip(), known[one.strip()]) for text in marked for one in split[text])
+    pairs = [(sentence, translation) for sentence, translation in pairs if translation not in ("", sentence)]
+    aligned = dict(zip(pairs, (yield "align", pairs) if pairs else (), strict=True))
+    found = {text: _translated(text, sentences, known, aligned, target) for text, sentences in split.items()}
+    apart = {text: parts(text) for text in plain_texts if found.get(text) is None}
+    needed = list(dict.fromkeys(part.strip() for some in apart.values() for part in some if has_words(part)))
+    if needed:
+        own = dict(zip(needed, (yield from translating(needed, direction, False, keep)), strict=True))
+        found |= {text: _apart(some, own) for text, some in apart.items()}
+    return [found[text] for text in texts]
+
+
+def _asking(sentences: list[str]) -> Steps:
+    return (yield "translate", sentences)
+
+
+def _translated(
+    text: str, sentences: list[str], known: dict[str, str], aligned: dict, target: str | None
+) -> str | None:
+    """Return a text's translation from those of its sentences; `None` if its elements cannot be placed."""
+    rows = []
+    for number, one in enumerate(sentences, 1):
+        sentence = one.strip()
+        translation = known[sentence]
+        if not translation:
+            return ""
+        space = "" if number == len(sentences) or is_chinese_or_japanese(target) else " "
+        rows.append((one, translation + space, aligned.get((sentence, translation))))
+    if text == "".join(sentences):
+        return "".join(translation for _, translation, _ in rows)
+    if any(attention is None and known[one.strip()] != one.strip() for one, _, attention in rows):
+        return None
+    pieces = placed(pieces_of(text), Alignment(rows, target))
+    return None if pieces is None else with_marks(pieces)
+
+
+def _apart(some: list[str], own: dict[str, str]) -> str:
+    """Return a text put together from its parts; `""` if one has no translation."""
+    found = []
+    for part in some:
+        words = part.strip()
+        if has_words(part):
+            if not own[words]:
+                return ""
+            part = part.replace(words, unended(own[words], words))
+        found.append(part)
+    return "".join(found)
