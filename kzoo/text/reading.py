@@ -22,7 +22,7 @@ BEFORE_FIRST = re.compile(r"(^|[.!?…]\s)[^\w]*$")  # the end of what precedes 
 SENTENCE_END = re.compile(r"[.!?…:;。！？।؟][\W_]*$")
 PHRASE = 6  # the most words of a heading or a button: its first word may seldom begin a sentence
 TITLE = 3  # the fewest words with a capital that make a title
-SHORT = 3  # letters of the words that a title may have in lower case, as in "of" and "the"
+SHORT = 4  # letters of the words that a title may have in lower case, as in "the" and "with"
 CAPITAL_NOUNS = {"de", "lb", "nds"}  # languages in which a capital may be a noun's
 CHOICES = ("copy", "error", "translate")
 
@@ -166,8 +166,9 @@ def _in_usual_case(
     words = list(WORD.finditer(text))
     if text.isupper():
         restore = functools.partial(upper_case, code=target)
-    elif _is_title([word[0] for word in words]):
+    elif _is_title([word[0] for word in words], 0 if main_code(source) in CAPITAL_NOUNS else SHORT):
         restore = functools.partial(title_case, code=target)
+        words = [word for word in words if not word[0].islower()]
     else:
         phrase = len(words) == 1 or len(words) <= PHRASE and not SENTENCE_END.search(text)
         restore, first = None, words[:phrase]
@@ -189,13 +190,13 @@ def _in_usual_case(
         place = word.end()
     usual = "".join([*changed, text[place:]])
     # The training text taught capitals if nothing is gained.
-    return (text, None) if usual == text or (text.isupper() and not gain) else (usual, restore)
+    return (text, None) if usual == text or (restore and not gain) else (usual, restore)
 
 
-def _is_title(words: list[str]) -> bool:
-    """Return whether all words but short ones begin with a capital, and most of all do."""
+def _is_title(words: list[str], short: int) -> bool:
+    """Return whether all words of more than `short` letters begin with a capital, and most of all do."""
     capital = sum(not word[0].islower() and word[0].lower() != word[0] for word in words)
-    long = all(word[0].lower() != word[0] for word in words if len(word) > SHORT)
+    long = all(word[0].lower() != word[0] for word in words if len(word) > short)
     return capital >= TITLE and 2 * capital > len(words) and long
 
 

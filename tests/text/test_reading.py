@@ -33,9 +33,22 @@ def test_a_text_in_capitals_is_translated_as_the_usual_one(form, preset):
     assert [one.text for one in best] == [form(one.text) for one in preset.n_best([SENTENCES[0]], 3)[0]]
 
 
-def test_short_words_of_a_title_may_be_in_lower_case(preset):
-    title = "Two Men Are Sitting on a Bench."
+@pytest.mark.parametrize("title", ["Two Men Are Sitting on a Bench.", "Two Men Are Standing with a Woman."])
+def test_short_words_of_a_title_may_be_in_lower_case(title, preset):
     assert preset.translate([title]) == preset.translate([capitals(title)])
+
+
+@pytest.mark.parametrize(
+    "source, text",
+    [
+        ("de", "Der Hund ist im Park."),
+        ("de", "Die Frau hält eine Geige."),
+        ("en", "Barack Obama met Angela Merkel in Berlin."),
+    ],
+)
+def test_a_sentence_with_many_capitals_is_no_title(source, text, preset):
+    (reading,) = read(preset.source_tokenizer, [text], source)
+    assert reading.tokens == preset.source_tokenizer([text])[0] and reading.restore is None
 
 
 def test_a_word_in_capitals_leaves_the_others_as_they_are(preset):
