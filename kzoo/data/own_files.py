@@ -169,7 +169,7 @@ def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:
 
 def _check_endings(split: str, files: tuple[Path, ...], languages: tuple[str, ...]):
     """Raise `UserError` for a file whose ending names another of the languages than its own."""
-    endings = [Path(unpacked_name(file)).suffix[1:] for file in files]
+    endings = [unpacked_name(file).removesuffix(".txt").rpartition(".")[2] for file in files]
     by_language = any(map(matching_code, endings, ([language] for language in languages)))
     for file, ending, language in zip(files, endings, languages, strict=False):
         named = matching_code(ending, languages) if ending else None

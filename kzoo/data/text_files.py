@@ -42,7 +42,9 @@ NOT_TEXT = {
 NOT_LINES = {
     rb"\s*\d+\s*\n\d+:\d\d:\d\d[,.]\d+ --> ": "SubRip subtitles",
     rb"WEBVTT\s": "WebVTT subtitles",
+    rb"\[Script Info\]": "SubStation subtitles",
     rb'\s*(\[\s*)?\{\s*"[^"\n]*"\s*:': "JSON",
+    rb'\s*\[\s*"([^"\\\n]|\\.)*"\s*,\s*"': "JSON",
     rb"(?i)\s*<(\?xml|!DOCTYPE|html|tmx|xliff|srcset|refset|tstset)\b": "HTML or XML",
     rb'(\s|#[^\n]*\n)*msgid "': "a catalogue of gettext",
 }

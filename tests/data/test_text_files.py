@@ -78,6 +78,8 @@ OTHER_FORMATS = {
     "vtt": "WEBVTT\n\n00:01.000 --> 00:02.000\nA dog runs.\n",
     "jsonl": '{"en": "A dog runs.", "de": "Ein Hund rennt."}\n',
     "json": '[\n  {"en": "A dog runs."}\n]\n',
+    "ndjson": '["A dog runs.", "Ein Hund rennt."]\n',
+    "ass": "[Script Info]\nTitle: A dog\n",
     "html": "<!doctype html>\n<html><body>A dog runs.</body></html>\n",
     "tmx": '<?xml version="1.0"?>\n<tmx version="1.4"></tmx>\n',
     "xliff": '<xliff version="1.2"></xliff>\n',
@@ -111,6 +113,7 @@ def test_text_that_is_not_a_sentence_per_line_is_refused(ending, tmp_path):
         "{a} dog\n",
         '"A dog"\n',
         "[1]\n",
+        '["A dog"]\n',
     ],
 )
 def test_sentences_that_resemble_other_formats_are_read(text, tmp_path):
@@ -126,11 +129,14 @@ def test_endings_that_name_the_other_language_are_refused(tmp_path):
 
     english, german, gzipped = path("train.en"), path("train.de"), tmp_path / "train.deu.gz"
     gzipped.write_bytes(gzip.compress(b"Ein Hund.\n"))
+    texts = path("train.en.txt"), path("de.txt")
     wrong = ((german, english), (gzipped, english), (german, path("a.txt")), (path("b.txt"), english))
+    wrong += (texts[::-1],)
     for files in (*wrong, (english, path("train.fr")), (path("train.cs"), german)):
         message = message_of(open_files, train=files, languages=("en", "de"))
         assert str(files[0]) in message and str(files[1]) in message
     right = ((english, german), (english, gzipped), (path("a.xy"), path("b.xy")), (english, path("c.tok")))
+    right += (texts,)
     for files in right:
         assert open_files(train=files, languages=("en", "de")).pairs("train", "en", "de")
     assert open_files(train=(german, english)).languages == ("en", "de")  # whose are not known yet
