@@ -99,7 +99,8 @@ class TextTranslator(TwoLanguages):
 
         Args:
             texts: sentences. The translation of an empty sentence is empty.
-            source_language, target_language: language codes; required by a multilingual model.
+            source_language, target_language: language codes; required by a multilingual model. A code at the
+                beginning of a text, such as `>>fra<<`, wins, if the model has `codes_in_text`.
             beam_size: int. Hypotheses kept at each step; 1 is greedy search. This and the other search
                 arguments default to the translator's `search`, which presets include.
             length_penalty: α in log P / length^α, `kzoo.decoding.GNMT(α)`, or another function of the length.

@@ -19,7 +19,7 @@ from kzoo.text.languages import (
     not_known,
 )
 
-TARGET_CODE = re.compile(r"\s*>>(.*?)<<")  # at the beginning of a text
+TARGET_CODE = re.compile(r"\s*>>\s*(.*?)\s*<<")  # at the beginning of a text
 # sentencex wrongly ends a sentence after these: an initial or an ordinal, as in "M. Dupont" and "19.
 # Jahrhundert"; "Ms."; and a punctuation mark directly followed by a letter, as in "E.S.E.". A Korean syllable
 # is no initial, and Chinese and Japanese have no space before a sentence.

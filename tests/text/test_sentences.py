@@ -51,9 +51,11 @@ def test_lines_are_sentences():
 
 
 def test_a_target_language_before_a_text_is_before_each_sentence():
-    texts = [" >>fr<< A dog. It runs.", "A dog. It runs."]
+    texts = [" >> fr << A dog. It runs.", "A dog. It runs."]
     split = SplitTexts(texts, [("en", "mul"), ("en", "deu")], True, ["fra", "deu"])
     assert split.sentences == [">>fra<< A dog.", ">>fra<<It runs.", "A dog.", "It runs."]
+    own = SplitTexts([">>deu<< A dog."], [("en", "fra")], False, ["fra", "deu"])
+    assert own.sentences == [">>deu<< A dog."]
     assert SplitTexts(texts, [("en", "mul")] * 2, True).sentences[1] == "It runs."  # where it is just text
     assert "sentence 2" in message_of(SplitTexts, texts, [("en", "mul")] * 2, True, ["fra", "deu"])
 
