@@ -151,9 +151,12 @@ def known_forms(tokenize: Callable[[list[str]], Sequence[Sequence[int]]], text: 
         text = plain
     forms = {character: character for character in text}
     for character in forms:
-        if not knows(character) and not NUMBER.match(character):
+        # `prepare` would remove a joiner that is alone.
+        seen = character if prepare(character) else text[text.index(character) - 1 :][:2]
+        if not knows(seen) and not NUMBER.match(character):
             plain = unicodedata.normalize("NFKC", character)
             candidates = [character.translate(RADICALS), plain, character.translate(FULL_WIDTH)]
+            candidates = [form for form in candidates if form != character]
             if unicodedata.category(character) in ("Cc", "Cf") or "\ufe00" <= character <= "\ufe0f":
                 candidates.append("")
             forms[character] = next(filter(knows, candidates), character)

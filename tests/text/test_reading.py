@@ -156,6 +156,8 @@ def test_characters_that_draw_the_same_or_are_compatible_are_read_as_the_known_o
         if character not in tokenizer.ids:
             assert known_forms(tokenizer, character) == (form, "")
     assert known_forms(tokenizer, "e\u0301\u200c\x07龘") == ("é龘", "龘")
+    assert known_forms(tokenizer, "3\ufe0f!\u200d") == ("3!", "")
+    assert known_forms(CharacterTokenizer(["3", "\ufe0f"]), "3\ufe0f") == ("3\ufe0f", "")
     assert known_forms(CharacterTokenizer(["３", "？"]), "3?") == ("３？", "")
     assert known_forms(CharacterTokenizer(["人", "⼈"]), "⼈人") == ("⼈人", "")  # both known
 
