@@ -4,8 +4,8 @@ A length penalty divides a hypothesis's log-probability; without it, short hypot
 """
 
 import dataclasses
-import math
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -34,7 +34,8 @@ class Exponent:
 
     def __post_init__(self):
         alpha = self.alpha
-        if not isinstance(alpha, Real) or isinstance(alpha, bool) or not math.isfinite(alpha):
+        finite = isinstance(alpha, Real) and abs(alpha) <= sys.float_info.max  # JSON has any whole number
+        if not finite or isinstance(alpha, bool):
             raise UserError(
                 "length_penalty must be a finite number α, or a function such as kzoo.decoding.GNMT(0.6), "
                 f"not {alpha!r}"

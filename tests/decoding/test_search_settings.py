@@ -53,6 +53,7 @@ def test_changes_leave_the_rest_as_it_is():
         ({"no_repeat_ngram": False}, "no_repeat_ngram"),
         ({"max_length": 2.5}, "max_length"),
         ({"length_penalty": math.nan}, "length_penalty"),
+        ({"length_penalty": 10**400}, "length_penalty"),
         ({"gnmt": True}, "not True"),
         ({"gnmt": 0.6, "length_penalty": 1}, "gnmt"),
     ],
