@@ -12,7 +12,7 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -155,14 +155,20 @@ def check_fetched(path: Path):
             )
 
 
-def check_writable(path: str | os.PathLike):
+def check_writable(path: str | os.PathLike, read: Iterable[str | os.PathLike] = ()):
     """Check that a file can be written, before doing the work that produces its contents.
 
     An existing file is kept. Missing folders are created.
 
+    Args:
+        path: the file.
+        read: the files that this work reads.
+
     Raises:
-        UserError: it cannot be written.
+        UserError: it cannot be written, or is one of those that are read.
     """
+    if os.path.exists(path) and any(os.path.samefile(path, file) for file in read):
+        raise UserError(f"{path} is an input, which the output would replace: give another file to write")
     path = _replaceable(path)
     if path is None:
         return

@@ -108,6 +108,18 @@ def test_user_errors_are_one_line_before_the_model_is_loaded(command, message, m
     status, error = run(*command.split(" "), monkeypatch=monkeypatch, capsys=capsys)
     assert status == 1
     assert message in error
+
+
+@pytest.mark.usefixtures("nothing_loaded")
+@pytest.mark.parametrize("command", [f"evaluate {PRESET} -o {{}}", f"report {{}} {PRESET} {PRESET}"])
+def test_scores_do_not_replace_the_text(command, tmp_path, monkeypatch, capsys):
+    english, german = tmp_path / "a.en", tmp_path / "a.de"
+    english.write_text("A dog.\n")
+    german.write_text("Ein Hund.\n")
+    words = [*command.format(german).split(" "), "--files", str(english), str(german)]
+    status, error = run(*words, monkeypatch=monkeypatch, capsys=capsys)
+    assert status == 1 and str(german) in error
+    assert german.read_text() == "Ein Hund.\n"
     assert "\n" not in error.strip()
 
 

@@ -75,7 +75,7 @@ def evaluate(
     search = chosen_search(located, beam_size, length_penalty, gnmt, max_length)
     data = text_to_score(located, files, corpus, splits)
     if output:
-        check_writable(output)
+        check_writable(output, files or ())
     translator = open_translator(located, search, engine, compute_type, device, {"pictures": images})
     if (images or shown != "right") and not translator.image_shape:
         raise UserError(f"preset {preset} reads text only: leave {'--images' if images else '--shown'} out")
@@ -170,7 +170,7 @@ def report(
     split = split or next(name for name in data.splits if name.startswith("test"))
     if not files and not corpus:
         check_same_held_out(*(preset.folder for preset in presets), split)
-    check_writable(path)
+    check_writable(path, files or ())
     names = tuple(preset.name for preset in presets)
     if names[0] == names[1]:
         names = first, second
