@@ -21,7 +21,7 @@ ROWS = (1, 4, 8, 16, 32, 48, 64)
 MANY = 16384
 
 
-ONE_CALL = threading.Lock()
+ONE_CALL = threading.RLock()  # saving reads properties that take it, too
 
 
 def call_lock() -> contextlib.AbstractContextManager:

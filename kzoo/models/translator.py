@@ -303,6 +303,16 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         with call_lock():
             write_preset(folder, self, *self._tokenizers_and_settings(), dtype)
 
+    def save(self, *args, **kwargs):
+        """Save the translator to a file as Keras does, while no other thread translates."""
+        with call_lock():
+            super().save(*args, **kwargs)
+
+    def save_weights(self, *args, **kwargs):
+        """Save the weights to a file as Keras does, while no other thread translates."""
+        with call_lock():
+            super().save_weights(*args, **kwargs)
+
     @classmethod
     def from_preset(cls, preset: str | os.PathLike | Preset, **overrides) -> Self:
         """Load a translator that `save_to_preset` wrote, compiled as in its paper.

@@ -89,7 +89,7 @@ def test_quantized_after_having_translated(translator, tmp_path):
     assert not (tmp_path / "preset").exists()
 
 
-def test_several_threads_may_call_a_translator(translator):
+def test_several_threads_may_call_a_translator(translator, tmp_path):
     """On JAX, Keras donates the weights during a call; and progress is reported in the caller's thread."""
     expected = translator.translate(SENTENCES, beam_size=1, max_length=6)
     reported = []
@@ -105,7 +105,11 @@ def test_several_threads_may_call_a_translator(translator):
         )
 
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(both, range(12))) == [expected] * 12
+        found = pool.map(both, range(12))
+        for _ in range(3):
+            translator.save(tmp_path / "translator.keras")
+            translator.save_weights(tmp_path / "translator.weights.h5")
+        assert list(found) == [expected] * 12
     assert all(reported) and len(reported) >= 12
 
 
