@@ -109,7 +109,8 @@ def read_config(folder: Path, kind: type[Config], name: str, needed: dict[str, t
 
 def search_settings(folder: Path, config: Config) -> SearchSettings:
     """Return the search settings of a configuration."""
-    entries = {"beam_size": config.num_beams or 4, "length_penalty": config.length_penalty}
+    beams = 4 if config.num_beams is None else config.num_beams
+    entries = {"beam_size": beams, "length_penalty": config.length_penalty}
     return SearchSettings.from_entries(entries, folder / CONFIG_FILE)
 
 

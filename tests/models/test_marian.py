@@ -280,6 +280,7 @@ def test_punctuation_is_normalized_as_moses_does(tmp_path):
         (lambda folder: changed(folder, max_position_embeddings=[64]), "max_position_embeddings"),
         (lambda folder: changed(folder, max_position_embeddings=10**12), "max_position_embeddings"),
         (lambda folder: changed(folder, num_beams=10**12), "config.json: beam_size"),
+        (lambda folder: changed(folder, num_beams=0), "config.json: beam_size"),
         (lambda folder: changed(folder, num_beams="4"), "config.json: num_beams"),
         (lambda folder: changed(folder, dropout=True), "config.json: dropout"),
         (lambda folder: changed(folder, share_encoder_decoder_embeddings="x"), "share_encoder_decoder"),
