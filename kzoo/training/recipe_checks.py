@@ -156,6 +156,9 @@ def _check_builder(recipe: Recipe):
         raise UserError(
             f'preset {recipe.preset} reads the glyphs of characters: set source_characters = "common"'
         )
+    name = "rate_factor" if recipe.optimizer == "noam" else "rate"
+    if not getattr(recipe, name):
+        raise UserError(f"{name} is 0, and a new model would learn nothing: raise it")
     check_arguments(recipe.preset, recipe.model)
 
 

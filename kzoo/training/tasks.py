@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import shutil
 from collections.abc import Sequence
@@ -39,6 +40,8 @@ from kzoo.training.run_folder import START
 from kzoo.training.trained_rows import ROWS, copy_rows, record_rows, recorded_in
 from kzoo.training.validation import DirectionScores, TranslationScore
 from kzoo.training.vocabularies import learned_subwords, learned_tokenizers
+
+RARE = 10  # fewer occurrences hardly teach a subword
 
 
 @dataclasses.dataclass(frozen=True)
@@ -202,6 +205,7 @@ class OneDirection(Task):
             tokenizers = translator.source_tokenizer, translator.target_tokenizer
             sides = tokenized(tokenizers, self.sides)
             unknown = unknown_by_language(languages, tokenizers, self.sides, sides)
+            print_rare_subwords(recipe, tokenizers, sides)
             batches = self._batches(translator, "train", self.sides, sides, train_images)
         validation = None
         if recipe.language_model_epochs:
@@ -303,6 +307,7 @@ class SeveralDirections(Task):
         }
         sides = tokenized(tokenizers, self.sides)
         unknown = unknown_by_language(languages, tokenizers, self.sides, sides)
+        print_rare_subwords(recipe, tokenizers, sides)
         batches = self.batches(sides, longest)
         scorer, digest = self.scorer(translator, validation), data_digest(batches, validation)
         return PreparedRun(translator, batches, scorer, digest, unknown, loss_unit="sentence")
@@ -355,6 +360,22 @@ def unknown_by_language(
         language: unknown_characters(text, tokens, tokenizer)
         for language, tokenizer, text, tokens in zip(languages, tokenizers, texts, sides, strict=True)
     }
+
+
+def print_rare_subwords(recipe: Recipe, tokenizers: Sequence[Tokenizer], sides: Sequence[list[list[int]]]):
+    """Print a line for each new vocabulary of which most subwords are too rare in the text to be learned."""
+    counts = {}
+    for tokenizer, side in zip(tokenizers, sides, strict=True):
+        if recipe.preset in BUILDERS and isinstance(tokenizer, SubwordTokenizer):
+            tokens = np.fromiter(itertools.chain.from_iterable(side), int)
+            found = np.bincount(tokens, minlength=tokenizer.vocabulary_size())
+            counts[tokenizer.proto] = counts.get(tokenizer.proto, 0) + found
+    for count in counts.values():
+        if (rare := np.mean(count < RARE)) > 0.5:
+            print(
+                f"{rare:.0%} of {len(count):,} subwords occur fewer than {RARE} times in the training text: "
+                "lower vocabulary_size"
+            )
 
 
 def data_digest(batches: keras.utils.PyDataset, validation: Sequence | dict, images=None) -> str:

@@ -309,6 +309,7 @@ def test_a_run_s_folder_may_have_its_recipe_s_name(tmp_path, monkeypatch):
         ({"model": None}, "None"),
         ({"epochs": 3.0}, "epochs"),
         ({"rate": 0.1}, "rate"),
+        ({"rate_factor": 0.0}, "rate_factor"),
     ],
 )
 def test_a_recipe_made_in_python_is_checked_too(wrong, name, recipe, tmp_path):

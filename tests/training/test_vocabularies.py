@@ -4,6 +4,8 @@ import pytest
 from message_of import message_of
 
 from kzoo.data import open_corpus
+from kzoo.training import Recipe
+from kzoo.training.tasks import print_rare_subwords
 from kzoo.training.vocabularies import learned_subwords
 
 THAI = ["ผู้ชายดื่มน้ำ", "เด็กเล่นอยู่ในสวน", "ผู้หญิงอ่านหนังสือ"]
@@ -38,3 +40,12 @@ def test_moses_s_form_is_for_languages_whose_words_stay_whole(tmp_path, language
     sides = {language: (language, [*sentences, *filler])}
     (tokenizer,) = learned_subwords(tmp_path, language, sides, size, "lowercased")
     assert tokenizer.language == language
+
+
+@pytest.mark.parametrize("copies", [1, 10])
+def test_subwords_too_rare_to_be_learned_name_the_key(tmp_path, capsys, copies):
+    recipe, scenes = Recipe("pope_tiny", "scenes", "en", "de"), open_corpus("scenes")
+    texts = [scenes.sentences("train", code)[:100] * copies for code in ("en", "de")]
+    (tokenizer,) = learned_subwords(tmp_path, "joint", {"joint": ("", sum(texts, []))}, 700)
+    print_rare_subwords(recipe, [tokenizer] * 2, [tokenizer(text) for text in texts])
+    assert ("vocabulary_size" in capsys.readouterr().out) == (copies == 1)
