@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from kzoo.data import open_corpus, open_files
 from kzoo.data.cleaning import doubtful_rows, odd_rows, rows_table
 from kzoo.data.corpora import Corpus
 from kzoo.data.language_pairs import check_weights, language_pairs, two_languages
+from kzoo.data.text_files import read_lines
+from kzoo.errors import UserError
 from kzoo.files import read_object, write_json
 from kzoo.presets.builders import BUILDERS
 from kzoo.training.recipe import Recipe
@@ -53,6 +56,25 @@ def check_own_files(recipe: Recipe):
         for language in others:
             corpus.pairs(split, first, language)
         corpus.more_references(split, corpus.languages[-1])
+    if recipe.monolingual_target:
+        monolingual_text(recipe, corpus)
+
+
+def monolingual_text(recipe: Recipe, corpus: Corpus) -> list[str]:
+    """Return the sentences of `monolingual_target`, each once, without those that the corpus has.
+
+    Raises:
+        UserError: a file cannot be read, or no sentence is left.
+    """
+    known = {sentence for split in corpus.splits for sentence in corpus.sentences(split, recipe.target)}
+    files = [Path(os.path.expanduser(file)) for file in recipe.monolingual_target]
+    lines = (line.strip() for file in files for line in read_lines(file).sentences)
+    found = [line for line in dict.fromkeys(lines) if line and line not in known]
+    if not found:
+        raise UserError(
+            f"monolingual_target ({', '.join(map(str, files))}) has no sentence besides the corpus's"
+        )
+    return found
 
 
 def odd_rows_table(recipe: Recipe) -> str:

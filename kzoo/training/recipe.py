@@ -173,6 +173,18 @@ class Recipe:
         translates such text.""",
         NOT_LOWERCASED,
     )
+    monolingual_target: list[str] = key(
+        [],
+        """for `"files"`: text files of further sentences in the target language. A model of the other
+        direction is trained first, in a quarter of `minutes` if these are set; its translations of these
+        sentences, marked by a tag, are added to the training text.""",
+        OWN_FILES,
+        TWO_LANGUAGES,
+        OWN_ROWS,
+        NOT_CHARACTERS,
+        BUILDER,
+        path=True,
+    )
     approved: bool = key(
         False, "for XLIFF files: only translations that are approved are read.", OWN_FILES, XLIFF_FILES
     )

@@ -189,5 +189,7 @@ def check_model(recipe: Recipe, languages: list[str] | None, pictures: bool, rec
         raise UserError(f"{name} reads text only: remove images from the recipe")
     if recipe.capitals and pictures:
         raise UserError(f"{name} reads images, but rows in capitals have none: remove capitals")
+    if recipe.monolingual_target and pictures:
+        raise UserError(f"{name} reads images, but further text has none: remove monolingual_target")
     if recipe.shards and pictures:
         raise UserError(f"{name} reads images, but shards have none: remove shards from the recipe")

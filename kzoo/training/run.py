@@ -18,18 +18,19 @@ from kzoo.files import remove_unfinished
 from kzoo.hub.location import RECIPE_FILE
 from kzoo.hub.preset import write_low_scores
 from kzoo.text.vocabulary import unknown_line
+from kzoo.training.back_translation import back_translate
 from kzoo.training.checkpoints import Checkpoints, updates
 from kzoo.training.compiling import compile_step, tune_process
 from kzoo.training.cooldown import Cooldown, Occasionally
-from kzoo.training.corpus import odd_rows_table, record_held_out
+from kzoo.training.corpus import odd_rows_table, recipe_corpus, record_held_out
 from kzoo.training.language_model import train_language_model
 from kzoo.training.recipe import Recipe
 from kzoo.training.recipe_checks import check_recipe
 from kzoo.training.report import HISTORY, Curves, History, RunReport, print_report, write_history
 from kzoo.training.resuming import Preemption, fit_from
-from kzoo.training.run_folder import claim, lock, record
+from kzoo.training.run_folder import check_folder, claim, lock, record
 from kzoo.training.strategies import Strategy, open_strategy
-from kzoo.training.tasks import PreparedRun, Task, recipe_task
+from kzoo.training.tasks import OneDirection, PreparedRun, Task, recipe_task
 
 
 def train(
@@ -43,8 +44,9 @@ def train(
 
     Writes to the run's folder: `recipe.json`; `subwords.*.model` and other files that the text needs, or the
     preset to fine-tune in `start/`; `held_out.json`, digests of your own validation and test text;
-    `trained_rows.bin`, digests of the training text's rows; `language_model/`, `compiled.json`,
-    `checkpoints/`, `history.csv` and `tensorboard/`; and finally `preset/`.
+    `trained_rows.bin`, digests of the training text's rows; `reverse/`, the run of the reverse model, and its
+    translations; `language_model/`, `compiled.json`, `checkpoints/`, `history.csv` and `tensorboard/`; and
+    finally `preset/`.
 
     Args:
         recipe: what to train.
@@ -65,13 +67,21 @@ def train(
             a loss is not finite; or the disk is full.
         SystemExit: with status 0, on SIGTERM: the run is saved, and resumes when it is started again.
     """
-    recipe, folder = check_recipe(recipe), Path(folder)
+    recipe, folder, began = check_recipe(recipe), Path(folder), time.perf_counter()
     tune_process()
     if verbose == "auto":
         verbose = 1 if sys.stdout.isatty() or "ipykernel" in sys.modules else 2
     with open_strategy(strategy) as strategy, Preemption(strategy).listening() as preemption:
-        began, prints = time.perf_counter(), verbose and strategy.is_chief
+        prints = verbose and strategy.is_chief
         _check_possible(recipe, strategy)
+        if recipe.monolingual_target:
+            corpus = recipe_corpus(recipe)
+            check_folder(folder, recipe)
+
+            def train_reverse(reverse: Recipe, where: Path):
+                return train(reverse, where, verbose, strategy, lambda recipe: OneDirection(recipe, corpus))
+
+            back_translate(recipe, corpus, folder, train_reverse, began)
         task = task(recipe)
         with contextlib.ExitStack() as stack:  # the folder stays locked until the run ends
             with strategy.shared_errors():
@@ -120,6 +130,8 @@ def _check_possible(recipe: Recipe, strategy: Strategy):
             "under tf.distribute, Keras neither accumulates gradients nor scales float16 losses: "
             "raise tokens, use mixed_bfloat16, or use data_parallel on JAX"
         )
+    if recipe.monolingual_target and strategy.workers > 1:
+        raise UserError("with monolingual_target, train with one process: it trains two models")
     if recipe.minutes and strategy.workers > 1:
         raise UserError("several processes have several clocks: remove minutes, or train with one process")
 

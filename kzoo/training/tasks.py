@@ -29,7 +29,9 @@ from kzoo.models import (
 )
 from kzoo.presets import build, load
 from kzoo.presets.builders import BUILDERS
+from kzoo.text import SubwordTokenizer
 from kzoo.text.vocabulary import UnknownCharacters, unknown_characters
+from kzoo.training.back_translation import back_translated
 from kzoo.training.capitals import with_capitals
 from kzoo.training.cooldown import CoolingAdam, CoolingSGD
 from kzoo.training.corpus import recipe_corpus, recipe_directions, recipe_weights, text_languages
@@ -182,7 +184,14 @@ class OneDirection(Task):
         """Return the tokenizers of the run in `folder`; learn its vocabularies if it has none."""
         if self.shards:
             self.shards.copy_vocabularies(folder)
-        return learned_tokenizers(self.recipe, folder, *self.sides)
+        return learned_tokenizers(self.recipe, folder, *self._with_back_translated(folder))
+
+    def _with_back_translated(self, folder: Path) -> Sequence[list[str]]:
+        """Return the training text, with the further rows of `monolingual_target`."""
+        if not self.recipe.monolingual_target:
+            return self.sides
+        further = back_translated(self.recipe, self.corpus, folder)
+        return [[*side, *more] for side, more in zip(self.sides, further, strict=True)]
 
     def record_rows(self, folder: Path):
         """Write the digests of the training text's rows to the run's folder."""
@@ -203,10 +212,11 @@ class OneDirection(Task):
         else:
             languages = recipe.source, recipe.target
             tokenizers = translator.source_tokenizer, translator.target_tokenizer
-            sides = tokenized(tokenizers, self.sides)
-            unknown = unknown_by_language(languages, tokenizers, self.sides, sides)
+            texts = self._with_back_translated(folder)
+            sides = tokenized(tokenizers, texts)
+            unknown = unknown_by_language(languages, tokenizers, texts, sides)
             print_rare_subwords(recipe, tokenizers, sides)
-            batches = self._batches(translator, "train", self.sides, sides, train_images)
+            batches = self._batches(translator, "train", texts, sides, train_images)
         validation = None
         if recipe.language_model_epochs:
             sides = tokens, translator.target_tokenizer(target)

@@ -203,7 +203,7 @@ def test_the_last_normalizations_have_the_layers_epsilon():
         ({"source_embedding": "glyph"}, "target_vocabulary_size"),
         ({"glyph_options": {"architecture": "fc_1"}}, "glyph_options"),
         ({"position_encoding": "none", "position_options": {"normalize": True}}, "position_options"),
-        ({"position_encoding": "popo"}, "'pope'"),
+        ({"position_encoding": "popo"}, "pope"),
         ({"width": 16, "num_heads": 3}, "num_heads=3"),
         ({"position_encoding": "rope", "width": 9, "num_heads": 3}, "width=9"),
         *(({size: wrong}, size) for size in SETTINGS for wrong in (0, -1, 2.0, 10**9)),

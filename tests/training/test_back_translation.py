@@ -1,0 +1,119 @@
+"""Further text in the target language: a reverse model writes its sources, once, and training has them."""
+
+import dataclasses
+import json
+import shutil
+import time
+
+import numpy as np
+import pytest
+from message_of import message_of
+from test_own_text import BASE, MODEL, TEXT, write
+
+from kzoo.presets import load
+from kzoo.training import Recipe, train
+from kzoo.training.back_translation import DONE, REVERSE, TAG, back_translate, back_translated
+from kzoo.training.corpus import check_own_files, recipe_corpus
+from kzoo.training.recipe_checks import check_recipe
+from kzoo.training.tasks import recipe_task
+
+FURTHER = ["ein Mann rennt", "ein Hund schläft", "ein Hund schläft", "", "Hunde", "Hunde schlafen"]
+NEW = ["ein Mann rennt", "ein Hund schläft", "Hunde schlafen"]  # the corpus has "Hunde"
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("text")
+    (folder / "more.de").write_text("".join(f"{line}\n" for line in FURTHER), "utf-8")
+    values = BASE | {"train": write(folder, TEXT), "val": write(folder, TEXT[:3], "val")}
+    values |= {"model": MODEL, "vocabulary_size": 50, "tokens": 64, "num_shapes": 1, "epochs": 2}
+    return check_recipe(Recipe(**values, monolingual_target=[str(folder / "more.de")]))
+
+
+@pytest.fixture(scope="module")
+def run(recipe, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    return folder, train(recipe, folder, verbose=0)
+
+
+def test_the_reverse_model_is_trained_on_the_same_text(run):
+    folder, translator = run
+    reverse = json.loads((folder / REVERSE / "recipe.json").read_text())
+    assert (reverse["source"], reverse["target"]) == ("de", "en")
+    assert reverse["monolingual_target"] == []
+    assert (folder / REVERSE / "preset").is_dir()
+    assert (translator.source_language, translator.target_language) == ("en", "de")
+
+
+def test_training_has_the_new_sentences_with_tagged_sources(run, recipe):
+    folder, translator = run
+    sources, targets = back_translated(recipe, recipe_corpus(recipe), folder)
+    assert set(targets) <= set(NEW)
+    assert all(source.startswith(TAG) for source in sources)
+    batches = recipe_task(recipe).prepare(folder).batches
+    found = [
+        (row[row > 3].tolist(), line[line > 3].tolist())
+        for inputs, labels, _ in map(batches.__getitem__, range(len(batches)))
+        for row, line in zip(inputs["source"], labels, strict=True)
+        if line.any()
+    ]
+    texts = [
+        (translator.source_tokenizer.detokenize([row])[0], translator.target_tokenizer.detokenize([line])[0])
+        for row, line in found
+    ]
+    tagged = [pair for pair in texts if pair[0].startswith(TAG)]
+    assert len(texts) == len(TEXT) + len(targets)
+    assert sorted(target for _, target in tagged) == sorted(targets)
+    assert sorted(map(tuple, set(texts) - set(tagged))) == sorted(set(TEXT))
+
+
+def test_a_stopped_run_goes_on_without_the_reverse_model(run, recipe, tmp_path):
+    folder = shutil.copytree(run[0], tmp_path / "run")
+    for later in ("preset", "checkpoints/epoch_0002", f"{REVERSE}/preset", f"{REVERSE}/checkpoints"):
+        shutil.rmtree(folder / later)
+    translator = train(recipe, folder, verbose=0)
+    assert not (folder / REVERSE / "preset").exists()
+    for ours, theirs in zip(translator.get_weights(), run[1].get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_what_is_translated_already_is_kept(run, recipe, tmp_path):
+    folder, corpus = shutil.copytree(run[0], tmp_path / "run"), recipe_corpus(recipe)
+    ((done,), (chunk,)) = (
+        list((folder / REVERSE).glob(f"translations_*/{name}")) for name in (DONE, "*.json")
+    )
+    chunk.write_text(json.dumps(["one", " ", "three"]))
+    done.unlink()
+    back_translate(recipe, corpus, folder, lambda _, where: load(where / "preset"), time.perf_counter())
+    assert done.exists()
+    assert back_translated(recipe, corpus, folder) == [[f"{TAG}one", f"{TAG}three"], NEW[::2]]
+
+
+def test_no_more_is_translated_than_the_minutes_allow(run, recipe, tmp_path):
+    folder, corpus = tmp_path / "run", recipe_corpus(recipe)
+    recipe = dataclasses.replace(recipe, minutes=1.0, cooldown=0.2)
+    (folder / REVERSE).mkdir(parents=True)
+    reverse = load(run[0] / REVERSE / "preset")
+    back_translate(recipe, corpus, folder, lambda *_: reverse, time.perf_counter() - 30)
+    assert back_translated(recipe, corpus, folder) == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"languages": ["en", "de"], "source": "", "target": ""}, "monolingual_target"),
+        ({"shards": "shards"}, "monolingual_target"),
+        ({"preset": "image_text_tiny", "model": {}}, "monolingual_target"),
+        ({"preset": "tuned"}, "monolingual_target"),
+    ],
+)
+def test_what_it_is_not_for_is_refused(changes, name, recipe):
+    assert name in message_of(check_recipe, dataclasses.replace(recipe, **changes))
+
+
+def test_a_file_without_new_sentences_is_refused(recipe, tmp_path):
+    (tmp_path / "more.de").write_text("Hunde\n\n", "utf-8")
+    recipe = dataclasses.replace(recipe, monolingual_target=[str(tmp_path / "more.de")])
+    assert "more.de" in message_of(check_own_files, recipe)
+    assert "more.de" in message_of(train, recipe, tmp_path / "run", verbose=0)
+    assert not (tmp_path / "run").exists()
