@@ -18,6 +18,7 @@ from starlette.routing import Route
 from kzoo.errors import UserError
 from kzoo.serve.batching import Busy
 from kzoo.serve.bodies import RETRY_SECONDS, BoundedBody, refuse
+from kzoo.serve.files import Documents
 from kzoo.serve.inputs import image_kind
 from kzoo.serve.keys import Keys, RequireKey
 from kzoo.serve.libretranslate import libretranslate_routes
@@ -38,6 +39,7 @@ def create_app(
     hosts: Collection[str] | None = None,
     origins: Collection[str] = (),
     keys: Keys | None = None,
+    documents: Documents | None = None,
 ) -> Starlette:
     """Return the application that serves a preset, or several.
 
@@ -47,6 +49,7 @@ def create_app(
         hosts: allowed host names, besides the machine's own; `None` allows any.
         origins: sites, such as `https://site.example`, whose pages may send requests and read the answers.
         keys: clients must send one of them, and there is no page. `None`: no keys.
+        documents: the translated documents; applications that follow one another share them.
 
     Example:
 
@@ -62,7 +65,7 @@ def create_app(
     app = Starlette(
         routes=[
             *model_routes(models),
-            *libretranslate_routes(models, keys),
+            *libretranslate_routes(models, keys, documents or Documents()),
             *(page_routes(models) if keys is None else ()),
             *operation_routes(models),
             openapi_route(models),

@@ -231,9 +231,9 @@ def _pairs(translator) -> list[tuple[str, str]]:
     return [(one, end) for one in sources for end in targets if one and end and one != end]
 
 
-def libretranslate_routes(models: Sequence[Served], keys: Keys | None = None) -> list[Route]:
+def libretranslate_routes(models: Sequence[Served], keys: Keys | None, documents: Documents) -> list[Route]:
     """Return the routes of LibreTranslate's API; with `keys`, texts are translated only with one of them."""
-    directions, served, documents = Directions(models), models[0], Documents()
+    directions, served = Directions(models), models[0]
 
     async def identified(texts: list[str]) -> list[list[Detected]]:
         def identify():

@@ -12,6 +12,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from kzoo.serve.app import create_app, is_loopback
 from kzoo.serve.bodies import SLOWEST, refuse
+from kzoo.serve.files import Documents
 from kzoo.serve.keys import Keys
 from kzoo.serve.metrics import Counted, Metrics
 from kzoo.serve.served import Served
@@ -79,7 +80,7 @@ class GracefulServer(uvicorn.Server):
     ):
         self.models = [served] if isinstance(served, Served) else list(served)
         files = most_files()
-        application = partial(create_app, hosts=hosts, origins=origins, keys=keys)
+        application = partial(create_app, hosts=hosts, origins=origins, keys=keys, documents=Documents())
         versioned = new_versions and VersionedApp(self.models, application, new_versions)
         config = uvicorn.Config(
             versioned or application(self.models),

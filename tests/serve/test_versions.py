@@ -1,17 +1,23 @@
 """New versions of a served preset, as folders `1`, `2`, …: taken up without losing a request."""
 
+import asyncio
 import json
 import shutil
 import threading
+from html import escape
 from types import SimpleNamespace
 
+import httpx
 import keras
 import pytest
 from test_serving_process import PREDICT, TEXTS, ask, preset, serving, wait_until  # noqa: F401
+from tiny_models import pope
 
 from kzoo.errors import UserError
 from kzoo.hub.location import find, newest_version
 from kzoo.presets import load
+from kzoo.serve import Served
+from kzoo.serve.server import GracefulServer
 from kzoo.serve.versions import NewVersions
 
 
@@ -89,3 +95,23 @@ def test_a_version_that_cannot_be_read_is_tried_again_when_it_changes(folder):
     (folder / "2" / "more").write_text("a file that was missing")
     assert new_versions([served]) == []
     assert tried == [("tiny", 2)] * 2
+
+
+def test_a_translated_document_outlives_its_version():
+    page = "<p>a man.</p>"
+
+    async def main():
+        models = [Served(pope(), "tiny")]
+        server = GracefulServer(models, new_versions=NewVersions({}, None))
+        app = server.config.app
+        client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test", timeout=300)
+        async with app._lifespan.router.lifespan_context(app), client:
+            form = {"files": {"file": ("a.html", page)}, "data": {"source": "en", "target": "de"}}
+            address = (await client.post("/translate_file", **form)).json()["translatedFileUrl"]
+            await app._take_up(Served(pope(), "tiny", version=2))
+            status = (await client.get("/v1/models/tiny")).json()
+            return status, (await client.get(address)).text
+
+    status, found = asyncio.run(main())
+    assert status["model_version_status"][0]["version"] == "2"
+    assert found == f"<p>{escape(pope().translate(['a man.'])[0])}</p>"
