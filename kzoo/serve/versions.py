@@ -46,6 +46,8 @@ class NewVersions:
                 found.append(self._load(model.name, number))
             except UserError as error:
                 log.warning("%s, version %d, is not served: %s", model.name, number, error)
+            except Exception:
+                log.exception("%s, version %d, is not served", model.name, number)
         return found
 
 
@@ -80,6 +82,7 @@ class VersionedApp:
             watching = asyncio.create_task(self._watch())
             yield
             watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
 
     async def _watch(self):
         while True:
@@ -92,19 +95,22 @@ class VersionedApp:
 
     async def _take_up(self, model: Served):
         await model.start()
-        while model.readiness == PREPARING:
-            await asyncio.sleep(0.1)
-        if model.readiness:  # the log says why
-            await model.stop()
-            return
-        number = [one.name for one in self._models].index(model.name)
-        earlier, before = self._models[number], self._current
-        self._models[number] = model
-        self._current = _Counted(self._application(list(self._models)))
-        log.info("%s: version %d is served", model.name, model.version)
-        while before.requests:
-            await asyncio.sleep(0.1)
-        await earlier.stop()
+        leaving = model
+        try:
+            while model.readiness == PREPARING:
+                await asyncio.sleep(0.1)
+            if model.readiness:  # the log says why
+                return
+            models = list(self._models)
+            number = [one.name for one in models].index(model.name)
+            models[number] = model
+            before, self._current = self._current, _Counted(self._application(models))
+            leaving, self._models[number] = self._models[number], model
+            log.info("%s: version %d is served", model.name, model.version)
+            while before.requests:
+                await asyncio.sleep(0.1)
+        finally:  # also when the server stops meanwhile
+            await leaving.stop()
 
 
 class _Counted:
