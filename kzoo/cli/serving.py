@@ -170,12 +170,19 @@ def serve(
         # To a copy of standard error, whose original `start_backend` takes away while Keras is loaded.
         logging.basicConfig(format=LOG_FORMAT, stream=os.fdopen(os.dup(2), "w", buffering=1))
         metrics = Metrics(", ".join(dict.fromkeys(translator.engine for translator in translators)))
-        options = {"max_batch": max_batch, "max_wait": max_wait, "keep": keep, "start_keras": start_backend}
-        made = partial(Served, metrics=metrics, **options)
+        made = partial(
+            Served,
+            max_batch=max_batch,
+            max_wait=max_wait,
+            start_keras=start_backend,
+            metrics=metrics,
+            keep=keep,
+        )
         served = [
             made(translator, one, version or number or 1, preset=preset)
             for translator, one, number, preset in zip(translators, names, newest, located, strict=True)
         ]
+        del translators  # only `served` holds the models: a replaced one leaves the memory
         watched = {
             one: Path(preset)
             for one, preset, number in zip(names, presets, newest, strict=True)
@@ -195,7 +202,10 @@ def serve(
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{listening.getsockname()[1]}/"
         listening.listen()  # so that clients that read the line can connect
-        for model, search in zip(served, searches, strict=True):
-            print(f"{model.name}: {address}, {model.engine}, {search}, Ctrl-C stops it", flush=True)
+        lines = [
+            f"{model.name}: {address}, {model.engine}, {search}, Ctrl-C stops it"
+            for model, search in zip(served, searches, strict=True)
+        ]
+        print(*lines, sep="\n", flush=True)
         new_versions = NewVersions(watched, load) if watched else None
         serve_forever(served, listening, allow_host or (), allow_origin or (), accepted, new_versions)

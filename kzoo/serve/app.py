@@ -88,8 +88,7 @@ def create_app(
 @asynccontextmanager
 async def running(models: Sequence[Served]):
     """Run presets during the block."""
-    for model in models:
-        await model.start()
+    await asyncio.gather(*(model.start() for model in models))
     yield
     await asyncio.gather(*(model.stop() for model in models))
 

@@ -82,7 +82,6 @@ class Batcher:
     def __init__(self, function: Callable, batches, max_wait: float, most_waiting: int, metrics: Metrics):
         self._function, self._batches, self._max_wait = function, batches, max_wait
         self._most_waiting, self._metrics, self.threads = most_waiting, metrics, batches.threads
-        metrics.waiting.append(lambda: self.waiting)
         self._queue: list[Waiting] = []
         self._preparing = 0  # rows being checked, and rows of other calls
         self._running = 0  # rows in batches
@@ -97,6 +96,7 @@ class Batcher:
         """Start the threads; results go to the running event loop."""
         self._loop = asyncio.get_running_loop()
         self._stopping = self._stopped = False
+        self._metrics.batchers.add(self)
         lanes = [(False,)] * self.threads + [(True,)] if self.threads > 1 else [(False, True)]
         self._threads = [
             threading.Thread(target=self._work, args=(lane,), name=f"model_{number}", daemon=True)
@@ -121,6 +121,7 @@ class Batcher:
                 arrival.notify_all()
         for thread in self._threads:
             await asyncio.to_thread(thread.join)
+        self._metrics.batchers.discard(self)  # it holds the model
 
     @property
     def waiting(self) -> int:

@@ -1,7 +1,6 @@
 """A server's Prometheus metrics: requests, sentences, latencies, batches and the queue."""
 
 import time
-from collections.abc import Callable
 
 from prometheus_client import (
     CollectorRegistry,
@@ -46,10 +45,10 @@ class Metrics:
         self.batches = Histogram(
             "kzoo_batch_sentences", "Sentences of a batch.", buckets=SENTENCES, registry=registry
         )
-        self.waiting: list[Callable[[], int]] = []  # the length of each model's queue
+        self.batchers = set()  # of the models that are served; each has a queue
         Gauge(
             "kzoo_queue_sentences", "Sentences that wait, are checked, or are embedded.", registry=registry
-        ).set_function(lambda: sum(waiting() for waiting in self.waiting))
+        ).set_function(lambda: sum(batcher.waiting for batcher in self.batchers))
 
     def text(self) -> bytes:
         """Return all metrics in Prometheus's text format."""

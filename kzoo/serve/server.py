@@ -45,7 +45,7 @@ def serve(
     """Serve until SIGTERM or Ctrl-C; then finish the requests in progress.
 
     Args:
-        served: as in `create_app`.
+        served: as in `create_app`. New versions replace the presets in a list.
         listening: the socket from `reserved`.
         allow_hosts: allowed host names, besides the machine's own. If empty, a server on a loopback address
             allows only the machine's own names, and one on another address allows any name.
@@ -78,7 +78,7 @@ class GracefulServer(uvicorn.Server):
         keys: Keys | None = None,
         new_versions: NewVersions | None = None,
     ):
-        self.models = [served] if isinstance(served, Served) else list(served)
+        self.models = [served] if isinstance(served, Served) else served
         files = most_files()
         application = partial(create_app, hosts=hosts, origins=origins, keys=keys, documents=Documents())
         versioned = new_versions and VersionedApp(self.models, application, new_versions)

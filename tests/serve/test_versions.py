@@ -1,9 +1,11 @@
 """New versions of a served preset, as folders `1`, `2`, …: taken up without losing a request."""
 
 import asyncio
+import gc
 import json
 import shutil
 import threading
+import weakref
 from html import escape
 from types import SimpleNamespace
 
@@ -17,6 +19,7 @@ from kzoo.errors import UserError
 from kzoo.hub.location import find, newest_version
 from kzoo.presets import load
 from kzoo.serve import Served
+from kzoo.serve.metrics import Metrics
 from kzoo.serve.server import GracefulServer
 from kzoo.serve.versions import NewVersions
 
@@ -115,3 +118,19 @@ def test_a_translated_document_outlives_its_version():
     status, found = asyncio.run(main())
     assert status["model_version_status"][0]["version"] == "2"
     assert found == f"<p>{escape(pope().translate(['a man.'])[0])}</p>"
+
+
+def test_an_earlier_version_leaves_the_memory():
+    metrics = Metrics()
+    models = [Served(pope(), "tiny", metrics=metrics)]
+    earlier = weakref.ref(models[0])
+
+    async def main():
+        app = GracefulServer(models, new_versions=NewVersions({}, None)).config.app
+        async with app._lifespan.router.lifespan_context(app):
+            await app._take_up(Served(pope(), "tiny", version=2, metrics=metrics))
+            gc.collect()
+            return earlier(), [one.version for one in models], len(metrics.batchers)
+
+    assert asyncio.run(main()) == (None, [2], 1)
+    assert not metrics.batchers
