@@ -206,9 +206,9 @@ class CTranslate2Translator(TextTranslator):
         if os.getpid() != self._process:  # it would wait for threads that a forked process lacks
             raise UserError("CTranslate2 does not work in a forked process: create the translator in it")
         with self._lock:
-            self._running += 1
             if not self._model.model_is_loaded:
                 self._model.load_model()
+            self._running += 1
         try:
             return self._model.translate_batch(sentences, **options)
         finally:
