@@ -34,7 +34,9 @@ AUTO = "auto"
 MOST_FIELDS = 20  # of a form
 CANDIDATES = 3  # languages that a text may be in, as LibreTranslate lists them
 MOST_IDENTIFIED = 5_000  # characters of a document
-ALIGNED = 16  # sentences that one call aligns, so that other requests wait less
+# Sentences that one call translates or aligns: other requests wait less, and several documents have room in
+# the queue.
+PORTIONS = {"translate": 64, "align": 16}
 FORMS = "application/x-www-form-urlencoded", "multipart/form-data"
 
 
@@ -384,10 +386,10 @@ async def translated_texts(texts: list[str], way: Way, most: int | None = None) 
         asked, items = await served.in_thread(next_step, steps, answer, size=sys.maxsize)
         if asked == DONE:
             return items
-        answer, step = [], limits.sentences if asked == "translate" else ALIGNED
+        answer, size = [], min(PORTIONS[asked], limits.sentences)
         limits.check_count(len(items), most)
-        for first in range(0, len(items), step):
-            some = items[first : first + step]
+        for first in range(0, len(items), size):
+            some = items[first : first + size]
             if asked == "translate":
                 answer += [best for best, *_ in await translated(some, [way] * len(some), 0)]
             else:

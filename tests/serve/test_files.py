@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import tempfile
 import zipfile
 from html import escape
@@ -158,3 +159,12 @@ def test_few_are_translated_at_a_time():
             stack.enter_context(documents.one())
     with documents.one():
         pass
+
+
+def test_a_document_needs_little_room_in_the_queue():
+    """128 sentences, where a request of more than 96 would be refused."""
+    app = create_app(Served(pope(), "tiny", limits=Limits(queue=128)))
+    texts = ["".join(words) + "." for words in itertools.product("amst", "egno", "adem", "no")]
+    page = "".join(f"<p>{text}</p>" for text in texts).encode()
+    (answer,) = answers(app, [post("a.html", page)])
+    assert (len(texts), answer.status_code) == (128, 200)
