@@ -131,8 +131,8 @@ class TextTranslator(TwoLanguages):
         Raises:
             UserError: a sentence longer than the model's maximum; a language that the model lacks; images
                 that do not fit; a prefix that is too long or has an unknown character; an invalid search
-                argument; token scores that are not finite; what CTranslate2 cannot do; terms for a model that
-                does not align, or with prefixes.
+                argument; token scores that are not finite; what CTranslate2 cannot do; terms that are empty,
+                for a model that does not align, or with prefixes.
 
         Warns:
             UnknownCharactersWarning: sentences have characters that the vocabulary lacks.

@@ -36,12 +36,15 @@ class Glossary:
         direction: as above.
 
     Raises:
-        UserError: a term or its translation is empty.
+        UserError: the terms are no mapping; a term or its translation is no text, or empty.
     """
 
     def __init__(self, terms: Mapping[str, str], direction: Direction):
-        if empty := next((pair for pair in terms.items() if not all(map(str.strip, pair))), None):
-            raise UserError(f"a term or its translation is empty: {empty}")
+        if not isinstance(terms, Mapping):
+            raise UserError(f"terms must be a dictionary of terms and their translations, not {terms!r:.80}")
+        for pair in terms.items():
+            if not all(isinstance(text, str) and text.strip() for text in pair):
+                raise UserError(f"a term or its translation is empty, or no text: {pair!r:.80}")
         self.direction, self._terms = direction, {}
         source, self._target = direction
         for term, translation in terms.items():

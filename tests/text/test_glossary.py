@@ -72,6 +72,9 @@ def test_without_attention_the_translation_stays():
     assert ENGLISH.applied("A dog.", "Ein Hund.", None) == "Ein Hund."
 
 
-@pytest.mark.parametrize("terms", [{"": "a"}, {"dog": " "}])
-def test_empty_terms(terms):
-    assert "empty" in message_of(Glossary, terms, ("en", "de"))
+@pytest.mark.parametrize(
+    ("terms", "word"),
+    [({"": "a"}, "''"), ({"dog": " "}, "'dog'"), ({"dog": None}, "'dog'"), ([("dog", "Hund")], "[('dog',")],
+)
+def test_bad_terms_are_named(terms, word):
+    assert word in message_of(Glossary, terms, ("en", "de"))
