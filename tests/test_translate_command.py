@@ -186,6 +186,13 @@ def test_bad_terms_are_refused(upper, content, says):
     assert (upper.seen, sorted(os.listdir())) == ([], ["in.txt", "terms.tsv"])
 
 
+def test_the_glossary_is_not_replaced(upper):
+    Path("terms.tsv").write_text("line\tZeile\n")
+    done = kzoo("-o", "terms.tsv", "--terms", "terms.tsv")
+    assert isinstance(done.exception, UserError) and "terms.tsv" in str(done.exception)
+    assert (upper.seen, Path("terms.tsv").read_text()) == ([], "line\tZeile\n")
+
+
 def test_an_error_names_the_line_that_it_counts_from(upper, monkeypatch):
     def n_best(texts, **options):
         if "line 7" in texts:

@@ -135,7 +135,7 @@ def translate(
     sentences = document.texts if document else [] if follows else _sentences(text, file)
     features = open_features(images) if images else None
     if output:
-        check_writable(output)
+        check_writable(output, [path for path in (terms, images) if path])
     needs = {"pictures": image or images, "a prefix": prefix}
     translator = open_translator(located, search, engine, compute_type, device, needs)
     languages = translator.named_direction(source, target)
