@@ -11,7 +11,7 @@ from kzoo.documents.inline import Segment, plain, texts, translated, whole
 from kzoo.documents.placeholders import has_words
 from kzoo.documents.translating import translate_texts
 from kzoo.errors import UserError, first_line
-from kzoo.files import atomic_write, check_file_name
+from kzoo.files import atomic_write, check_file_name, check_writable
 
 # The module of each format, by the ending of the file's name. It has `read(path) -> Content`.
 FORMATS = {
@@ -147,8 +147,8 @@ def translate_document(
         The places in the document that were left as they were, because a placeholder was lost.
 
     Raises:
-        UserError: as `Document`; the endings differ; the output cannot be written; the translator does not
-            translate between these languages.
+        UserError: as `Document`; the endings differ; the output cannot be written, or is the document; the
+            translator does not translate between these languages.
 
     Example:
 
@@ -159,12 +159,13 @@ def translate_document(
     document = Document(path)
     source, target = document.languages
     direction = translator.direction(source_language or source, target_language or target)
+    check_writable(output, [path])
 
     def translate(sentences: list[str]) -> list[str]:
         return translator.translate(sentences, *direction, split_sentences=False)
 
     translations = translate_texts(document.texts, translate, translator, direction)
-    with atomic_write(output) as whole, open(whole, "wb") as file:
+    with atomic_write(output) as unfinished, open(unfinished, "wb") as file:
         return document.write(file, dict(zip(document.texts, translations, strict=True)), direction[1])
 
 

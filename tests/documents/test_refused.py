@@ -65,6 +65,16 @@ def test_one_line(tmp_path, monkeypatch, name, content, says):
     assert not list(tmp_path.glob("*new-*"))
 
 
+@pytest.mark.parametrize("output", ["a.json", "a.txt/b.json"])
+def test_an_output_that_cannot_be_written_is_refused_first(tmp_path, monkeypatch, output):
+    monkeypatch.chdir(tmp_path)
+    Path("a.json").write_text('"A dog"')
+    Path("a.txt").touch()
+    translator = MadeUp(str.upper)
+    assert output in message_of(translate_document, Path("a.json"), Path(output), translator)
+    assert (translator.asked, Path("a.json").read_text()) == ([], '"A dog"')
+
+
 def test_catalogues_that_are_none(tmp_path):
     pytest.importorskip("translate")
     (tmp_path / "a.po").write_bytes(b'msgid "a"\nmsgid "b"\nwhat\n')
