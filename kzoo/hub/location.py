@@ -61,7 +61,8 @@ def find(preset: str | os.PathLike) -> Preset:
         raise UserError("the preset's name is empty: give a name, a folder, hf://… or kaggle://…")
     if "://" in name:
         return Preset(fetched(name), name)
-    for folder in (Path(name), Path(name) / "preset", Path(name) / str(newest_version(name)), SHELF / name):
+    newest = str(newest_version(name) or "")
+    for folder in (Path(name), Path(name) / "preset", Path(name) / newest, SHELF / name):
         if _has_preset(folder):
             return Preset(folder, name)
     raise UserError(_why_not(name))
