@@ -108,6 +108,7 @@ def test_user_errors_are_one_line_before_the_model_is_loaded(command, message, m
     status, error = run(*command.split(" "), monkeypatch=monkeypatch, capsys=capsys)
     assert status == 1
     assert message in error
+    assert "\n" not in error.strip()
 
 
 @pytest.mark.usefixtures("nothing_loaded")
