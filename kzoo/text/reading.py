@@ -179,18 +179,18 @@ def _in_usual_case(
     costs = iter(
         [(row.count(UNKNOWN), len(row)) for row in tokenize([form for row in forms for form in row])]
     )
-    changed, gain, place = [], 0, 0
+    changed, gained, place = [], False, 0
     for word, row in zip(words, forms, strict=True):
         priced = [(next(costs), form) for form in row]
         own, (best, form) = priced[-1][0], min(priced, key=lambda pair: pair[0])
         if restore is None and best[0] >= own[0] and 2 * best[1] > own[1]:
             form = word[0]
-        gain += (own > best) - (own < best)
+        gained |= best < own
         changed += [text[place : word.start()], form]
         place = word.end()
     usual = "".join([*changed, text[place:]])
     # The training text taught capitals if nothing is gained.
-    return (text, None) if usual == text or (restore and not gain) else (usual, restore)
+    return (text, None) if usual == text or (restore and not gained) else (usual, restore)
 
 
 def _is_title(words: list[str], short: int) -> bool:
