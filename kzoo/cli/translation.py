@@ -240,6 +240,7 @@ def translate(
 def _glossary(path: Path) -> dict[str, str]:
     """Return the terms in a file, with their translations."""
     from kzoo.data.text_files import read_lines
+    from kzoo.text.glossary import folded
 
     terms = {}
     for number, line in enumerate(read_lines(path).sentences, 1):
@@ -248,7 +249,7 @@ def _glossary(path: Path) -> dict[str, str]:
         term, *translations = map(str.strip, line.split("\t"))
         if not term or len(translations) != 1 or not translations[0]:
             raise UserError(f"{path}, line {number}: give a term, a tab, and its translation")
-        if terms.setdefault(term.lower(), translations[0]) != translations[0]:
+        if terms.setdefault(folded(term), translations[0]) != translations[0]:
             raise UserError(f"{path}, line {number}: {term!r:.80} has another translation above: remove one")
     if not terms:
         raise UserError(f"{path} has no terms")

@@ -48,7 +48,7 @@ class Glossary:
         self.direction, self._terms = direction, {}
         source, self._target = direction
         for term, translation in terms.items():
-            self._terms.setdefault(term.strip().lower(), translation.strip())
+            self._terms.setdefault(folded(term.strip()), translation.strip())
         self._spaces = has_spaces(source)
         self._sizes = sorted(set(map(len, self._terms)), reverse=True)
 
@@ -59,13 +59,13 @@ class Glossary:
             ends = (place + size for size in self._sizes)
             stop = next((end for end in ends if self._is_term(sentence, place, end)), None)
             if stop:
-                found.append(Occurrence(place, stop, self._terms[sentence[place:stop].lower()]))
+                found.append(Occurrence(place, stop, self._terms[folded(sentence[place:stop])]))
             place = stop or place + 1
         return found
 
     def _is_term(self, sentence: str, start: int, stop: int) -> bool:
         edges = self._is_edge(sentence, start) and self._is_edge(sentence, stop)
-        return edges and stop <= len(sentence) and sentence[start:stop].lower() in self._terms
+        return edges and stop <= len(sentence) and folded(sentence[start:stop]) in self._terms
 
     def _is_edge(self, sentence: str, place: int) -> bool:
         """Return whether a word may begin or end at a place."""
@@ -114,3 +114,8 @@ class Glossary:
         if has_spaces(self._target):
             pattern = rf"(?<!\w){pattern}\w{{0,{ENDING}}}(?!\w)"
         return [match.span() for match in re.finditer(pattern, translation, re.IGNORECASE)]
+
+
+def folded(term: str) -> str:
+    """Return a term in lower case, with as many characters: Python's has two for `İ`."""
+    return term.replace("İ", "i").lower()

@@ -6,7 +6,14 @@ from message_of import message_of
 
 from kzoo.text.glossary import Glossary
 
-TERMS = {"dog": "Köter", "Guide dog": "Blindenhund", "C++": "C++", "bank": "Ufer", "boat": "Kahn"}
+TERMS = {
+    "dog": "Köter",
+    "Guide dog": "Blindenhund",
+    "C++": "C++",
+    "bank": "Ufer",
+    "boat": "Kahn",
+    "İstanbul": "Istanbul",
+}
 ENGLISH = Glossary(TERMS, ("en", "de"))
 
 
@@ -16,6 +23,7 @@ ENGLISH = Glossary(TERMS, ("en", "de"))
         ("A dog, a DOG.", ["dog", "DOG"]),
         ("A guide dog sees dogs.", ["guide dog"]),
         ("Banks embank C++; C+++", ["C++", "C++"]),
+        ("In İstanbul, in istanbul", ["İstanbul", "istanbul"]),
         ("", []),
     ],
 )
