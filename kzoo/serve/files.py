@@ -1,11 +1,12 @@
 """Documents over LibreTranslate's API: their limits, and their translations, kept in memory for a while."""
 
+import asyncio
 import contextlib
 import secrets
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -74,6 +75,18 @@ class Documents:
         now = time.monotonic()
         self._kept = {token: one for token, one in self._kept.items() if one.until > now}
         return self._kept.get(token)
+
+
+async def finished(function: Callable, *args):
+    """Return `function(*args)`, called in a thread. If the client leaves meanwhile, wait for its end.
+
+    Its memory is in use until then, so its document still counts.
+    """
+    call = asyncio.create_task(asyncio.to_thread(function, *args))
+    try:
+        return await asyncio.shield(call)
+    finally:
+        await asyncio.gather(call, return_exceptions=True)
 
 
 class Upload:

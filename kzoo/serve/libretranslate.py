@@ -3,7 +3,6 @@
 https://docs.libretranslate.com/api/
 """
 
-import asyncio
 import importlib.util
 import itertools
 import re
@@ -25,7 +24,7 @@ from kzoo.documents.document import BY_ENDING
 from kzoo.documents.markup import Markup
 from kzoo.documents.translating import DONE, next_step, translating
 from kzoo.errors import UserError
-from kzoo.serve.files import Documents, Upload
+from kzoo.serve.files import Documents, Upload, finished
 from kzoo.serve.keys import DOWNLOADS, Keys, sent_key
 from kzoo.serve.served import Served
 from kzoo.text.languages import Direction, common_code, english_name, main_code, matching_code
@@ -270,7 +269,7 @@ def libretranslate_routes(models: Sequence[Served], keys: Keys | None, documents
         if not isinstance(asked.file, UploadFile) or not asked.file.filename:
             raise UserError(f"the request: file is no file with a name: send it as {FORMS[1]}")
         with documents.one(), Upload(asked.file.filename, await asked.file.read()) as upload:
-            document = await asyncio.to_thread(upload.read, served.limits.characters)
+            document = await finished(upload.read, served.limits.characters)
             source = asked.source
             if source == AUTO:
                 (candidates,) = await identified([" ".join(document.plain_texts)[:MOST_IDENTIFIED]])
@@ -282,7 +281,7 @@ def libretranslate_routes(models: Sequence[Served], keys: Keys | None, documents
             if way := directions.resolved(source, asked.target):
                 found = await translated_texts(document.texts, way, served.limits.document)
             table = dict(zip(document.texts, found, strict=True))
-            content = await asyncio.to_thread(upload.translated, document, table, asked.target)
+            content = await finished(upload.translated, document, table, asked.target)
             name = upload.named_for(asked.target)
         address = f"{request.base_url}{DOWNLOADS[1:]}{documents.keep(name, content)}/{quote(name)}"
         return answered(TranslatedFile(address))

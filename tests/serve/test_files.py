@@ -1,9 +1,11 @@
 """Documents over LibreTranslate's API: the strings are those of `translate`; nothing is left on the disk."""
 
+import asyncio
 import contextlib
 import io
 import itertools
 import tempfile
+import threading
 import zipfile
 from html import escape
 from pathlib import Path
@@ -16,7 +18,7 @@ from tiny_models import BEAM, pope
 from kzoo.decoding import SearchSettings
 from kzoo.serve import Keys, Limits, Served, create_app
 from kzoo.serve.batching import Busy
-from kzoo.serve.files import AT_A_TIME, MOST_KEPT, Documents
+from kzoo.serve.files import AT_A_TIME, MOST_KEPT, Documents, finished
 
 pytest.importorskip("bs4")
 pytest.importorskip("lxml")
@@ -168,3 +170,24 @@ def test_a_document_needs_little_room_in_the_queue():
     page = "".join(f"<p>{text}</p>" for text in texts).encode()
     (answer,) = answers(app, [post("a.html", page)])
     assert (len(texts), answer.status_code) == (128, 200)
+
+
+def test_a_document_counts_while_it_is_read_even_if_the_client_has_left():
+    begun, may_end = threading.Event(), threading.Event()
+
+    def read():
+        begun.set()
+        may_end.wait()
+
+    async def main():
+        reading = asyncio.create_task(finished(read))
+        await asyncio.to_thread(begun.wait)
+        reading.cancel()
+        for _ in range(9):  # turns of the loop
+            await asyncio.sleep(0)
+        early = reading.done()
+        may_end.set()
+        await asyncio.wait([reading])
+        return early, reading.cancelled()
+
+    assert asyncio.run(main()) == (False, True)
