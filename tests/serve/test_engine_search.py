@@ -239,6 +239,22 @@ def test_an_idle_model_leaves_the_memory_and_comes_back():
     assert translator.n_best(TEXTS[:1], 1) == expected
 
 
+def test_a_call_whose_model_could_not_be_loaded_has_ended():
+    class Full:
+        model_is_loaded = False
+
+        def load_model(self):
+            raise RuntimeError("no memory")
+
+    translator = CTranslate2Translator(locate(PRESET))
+    loaded, translator._model = translator._model, Full()
+    with pytest.raises(RuntimeError, match="no memory"):
+        translator.translate(TEXTS[:1])
+    translator._model = loaded
+    translator.unload_if_idle(0)
+    assert not loaded.model_is_loaded
+
+
 def test_a_served_model_is_unloaded_between_requests():
     translator = CTranslate2Translator(locate(PRESET))
 
