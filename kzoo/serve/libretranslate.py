@@ -271,7 +271,9 @@ def libretranslate_routes(models: Sequence[Served], keys: Keys | None, documents
         with documents.one(), Upload(asked.file.filename, await asked.file.read()) as upload:
             document = await finished(upload.read, served.limits.characters)
             source = asked.source
-            if source == AUTO:
+            if source == AUTO and document.languages[0]:
+                source = document.languages[0]
+            elif source == AUTO:
                 (candidates,) = await identified([" ".join(document.plain_texts)[:MOST_IDENTIFIED]])
                 source = candidates[0].language
             for code, named in zip((source, asked.target), document.languages, strict=True):

@@ -92,6 +92,15 @@ def test_a_document_in_the_target_language_stays(app, source):
     assert found.text == page
 
 
+def test_the_language_that_a_document_names_is_not_identified(app):
+    unit = '<unit id="u"><segment><source>dem das.</source></segment></unit>'
+    file = f'<xliff version="2.0" srcLang="en-GB" trgLang="de"><file id="f">{unit}</file></xliff>'
+    (answer,) = answers(app, [post("a.xlf", file.encode(), source="auto")])
+    (found,) = answers(app, [("GET", answer.json()["translatedFileUrl"], {})])
+    expected = pope().translate(["dem das."])[0]
+    assert f"<target>{escape(expected, quote=False)}</target>" in found.text
+
+
 @pytest.mark.parametrize(
     ("name", "content", "fields", "word"),
     [
