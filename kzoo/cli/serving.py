@@ -136,6 +136,7 @@ def serve(
             raise UserError(
                 f"--allow-origin {origin}: browsers leave the usual port out: {origin.rpartition(':')[0]}"
             )
+    newest = list(map(newest_version, presets))  # first: a version that comes meanwhile is found again
     located = [locate(preset) for preset in presets]
     names = name or [preset.name for preset in located]
     if len(names) != len(located):
@@ -152,7 +153,6 @@ def serve(
         max_length=max_length,
     )
     searches = list(map(search_of, located))
-    newest = list(map(newest_version, presets))
     with reserved(host, port) as listening:
         from kzoo.serve import Keys
 
