@@ -18,7 +18,9 @@ CUE = re.compile(
     rf"(?m)^(?P<times>[ \t]*{TIMES}[ \t]+-->[ \t]+{TIMES}[^\r\n]*)\r?\n(?P<text>[^\r\n]+(?:\r?\n[^\r\n]+)*)"
 )
 UNBROKEN = "\0"  # stands for a space within a tag
-WRAPPED = re.compile(r"\r?\n(?!\s*[-–—])")  # a dash begins what another person says
+# A dash begins what another person says. Not those of <i>black</i>-and-white and -5.
+SAID = re.compile(TAG.pattern[:-1] + r"|(?<![^\n>}])[-–—](?=[^\da-z])\s*)")
+WRAPPED = re.compile(r"\r?\n(?!(?:\s|<[^<>]*>|\{\\[^{}]*\})*[-–—])")
 
 
 def read(path: Path) -> Content:
@@ -36,7 +38,7 @@ def read(path: Path) -> Content:
     def segments() -> Iterator[Segment]:
         for cue in CUE.finditer(text):
             shown, times = cue["text"], cue["times"].strip()
-            pieces = tagged_pieces(WRAPPED.sub(" ", shown).replace("\r\n", "\n"))
+            pieces = tagged_pieces(WRAPPED.sub(" ", shown).replace("\r\n", "\n"), SAID)
             yield Segment(f"at {times}", pieces, lambda pieces, at=cue: put(at, pieces))
 
     def put(cue: re.Match, pieces: list[Piece]):

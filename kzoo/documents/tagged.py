@@ -9,10 +9,10 @@ TAG = re.compile(r"(</?\w[^<>]*>|\\n|\n|\{\\[^{}]*\})")  # the last are SubStati
 NAME = re.compile(r"</?(\w+)")
 
 
-def tagged_pieces(text: str) -> list[Piece]:
+def tagged_pieces(text: str, tags: re.Pattern = TAG) -> list[Piece]:
     """Return the text and the tags of a string. Line ends, and tags without a partner, end a text."""
     opened, levels = [], [[]]
-    for number, token in enumerate(TAG.split(text)):
+    for number, token in enumerate(tags.split(text)):
         name = NAME.match(token)[1].lower() if number % 2 and token[0] == "<" else ""
         if not number % 2:
             levels[-1].append(token)

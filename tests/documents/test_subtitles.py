@@ -24,3 +24,13 @@ def test_words_and_tags_are_not_cut(tmp_path, translation, tag, language, lines)
     path, output = tmp_path / "a.srt", tmp_path / "b.srt"
     translate_document(path, output, MadeUp(lambda text: translation), "en", language)
     assert output.read_text("utf-8") == CUE.format("\n".join(lines))
+
+
+def test_the_dashes_of_speakers_stay(tmp_path):
+    text = "- Dog?\n<i>-Cat!</i>\n– <b>black</b>-and-white\n-5 dogs"
+    (tmp_path / "a.srt").write_text(CUE.format(text), encoding="utf-8")
+    path, output = tmp_path / "a.srt", tmp_path / "b.srt"
+    model = MadeUp(str.upper)
+    translate_document(path, output, model, "en", "de")
+    assert set(model.asked) >= {"Dog?", "Cat!"}
+    assert output.read_text("utf-8").lower() == CUE.format(text).lower()
