@@ -83,6 +83,8 @@ def train(
     recipe = completed(given, chosen, where)
     if chosen:
         _print_choice(chosen)
+    elif show:
+        print(f"Nothing is chosen: {where} has every value, or is not for your own text")
     if show:
         return
     several = names_processes()
@@ -122,7 +124,7 @@ def _given(words: list[str], source: str | None, target: str | None) -> tuple[di
         if Path(files[0]).suffix not in ("", ".toml") and Path(files[0]).is_file():
             next(stream_lines(Path(files[0])), None)  # to recognize other formats
             raise UserError(
-                f"{files[0]} alone: give a file for each language, one table, or a recipe (.toml)"
+                f"{files[0]} alone: give a file for each language, a table (.tsv, .csv), or a recipe (.toml)"
             )
         if source or target:
             raise UserError("--from and --to are for your own files: a recipe names its languages")
@@ -133,11 +135,11 @@ def _given(words: list[str], source: str | None, target: str | None) -> tuple[di
 
 
 def _as_recorded(chosen: dict, folder: Path) -> dict:
-    """Return the choice; in the folder of a run, the values with which it began."""
+    """Return the choice; in the folder of a run that has begun, the values with which it did."""
     from kzoo.training.choice import Choice
-    from kzoo.training.run_folder import recorded_recipe
+    from kzoo.training.run_folder import begun_recipe
 
-    earlier = recorded_recipe(folder) if chosen else None
+    earlier = begun_recipe(folder) if chosen else None
     if earlier is None:
         return chosen
     return {key: Choice(getattr(earlier, key), "as this run began") for key in chosen}

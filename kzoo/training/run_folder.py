@@ -141,3 +141,9 @@ def recorded_recipe(folder: Path) -> Recipe | None:
     """Return the recipe of the run in a folder; `None` if there is no run."""
     path = folder / RECIPE_FILE
     return make_recipe(read_object(path), str(path)) if path.exists() else None
+
+
+def begun_recipe(folder: Path) -> Recipe | None:
+    """Return the recipe of the run in a folder; `None` if nothing is trained there yet."""
+    _, decoders, _ = _made(folder)
+    return recorded_recipe(folder) if decoders or saved_in(folder / "checkpoints") else None

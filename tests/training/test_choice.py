@@ -113,5 +113,13 @@ def test_what_is_chosen_is_shown_and_a_resumed_run_keeps_its_values(files, tmp_p
     earlier = vars(recorded) | {"vocabulary_size": 321}
     del earlier["clean"]  # a run of an older kzoo, which trained on all rows
     (run / "recipe.json").write_text(json.dumps(earlier))
+    failed = CliRunner().invoke(app, ["train", "train.en", "train.de", "--show"]).stdout
+    assert "321" not in failed  # nothing is trained yet
+    (run / "checkpoints" / "epoch_0001").mkdir(parents=True)
     shown = CliRunner().invoke(app, ["train", "train.en", "train.de", "--show"]).stdout
     assert "vocabulary_size = 321" in shown and 'clean = "report"' in shown
+
+
+def test_a_recipe_that_leaves_nothing_to_choose_says_so():
+    shown = CliRunner().invoke(app, ["train", "pope_multi30k", "--show"]).stdout
+    assert "pope_multi30k" in shown
