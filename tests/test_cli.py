@@ -84,6 +84,8 @@ REFUSED = [
     (f"export {PRESET} x --length-penalty nan", "length_penalty must be a finite number"),
     (f"export {PRESET} x --format argos", "must end with .argosmodel"),
     (f"export {PRESET} x.argosmodel --beam 4", "leave --beam out"),
+    ("export glyph_tiny_tatoeba_zh_en x --format ctranslate2", "RecurrentBackbone"),
+    (f"export {PRESET} x --format ctranslate2 --gnmt 1", "--length-penalty"),
     (f"serve {PRESET} --port 0 --length-penalty nan", "length_penalty must be a finite number"),
     (f"serve {PRESET} --port 0 --name a/b", "a model's name (--name)"),
     (f"serve {PRESET} --port 0 --allow-host übersetzer.example", "'übersetzer.example'"),
@@ -109,6 +111,13 @@ def test_user_errors_are_one_line_before_the_model_is_loaded(command, message, m
     assert status == 1
     assert message in error
     assert "\n" not in error.strip()
+
+
+@pytest.mark.usefixtures("nothing_loaded")
+def test_another_backend_than_a_saved_models_is_refused_before_it_is_loaded(monkeypatch, capsys):
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    status, error = run("export", PRESET, "x", monkeypatch=monkeypatch, capsys=capsys)
+    assert status == 1 and "KERAS_BACKEND=tensorflow" in error
 
 
 @pytest.mark.usefixtures("nothing_loaded")

@@ -48,12 +48,18 @@ def export(
         export_argos(located, folder, precision)
         print(f"{folder}: written, argos, {precision}")
         return
-    search = chosen_search(located, beam_size, length_penalty, gnmt, max_length)
-    start_backend()
-    from kzoo.export.formats import check_saved_model, export_ctranslate2, export_saved_model
+    from kzoo.engine import why_not_searched
+    from kzoo.engine.conversion import why_not
+    from kzoo.export.early_checks import check_saved_model
 
+    search = chosen_search(located, beam_size, length_penalty, gnmt, max_length)
     if to != "ctranslate2":
-        check_saved_model(folder, precision)
+        check_saved_model(folder, precision, os.environ.get("KERAS_BACKEND", "tensorflow"))
+    elif reason := why_not(located) or why_not_searched(search):
+        raise UserError(reason)
+    start_backend()
+    from kzoo.export.formats import export_ctranslate2, export_saved_model
+
     translator = open_translator(located, search)
     if to != "ctranslate2":
         print("writing the graph of the beam search: this takes a minute or two", file=sys.stderr)

@@ -16,11 +16,10 @@ from kzoo.engine import differing_settings, why_not_searched
 from kzoo.engine.conversion import convert
 from kzoo.engine.translator import search_arguments
 from kzoo.errors import UserError
+from kzoo.export.early_checks import check_precision, check_saved_model
 from kzoo.files import check_replaceable
 from kzoo.hub.preset import Preset
 from kzoo.models.preset_checks import check_float16
-
-PRECISIONS = ("float32", "float16", "int8")
 
 
 def export_saved_model(
@@ -58,22 +57,11 @@ def export_saved_model(
             a tokenizer that cannot run in TensorFlow's graph, a weight too large for float16, or a folder
             with other contents.
     """
-    check_saved_model(folder, precision)
+    check_saved_model(folder, precision, keras.backend.backend())
     search = translator.search.changed(beam_size=beam_size, length_penalty=length_penalty)
     from kzoo.export.graph_translator import save_graph  # imports TensorFlow
 
     save_graph(translator, folder, search, precision)
-
-
-def check_saved_model(folder: str | os.PathLike, precision: str):
-    """Raise `UserError` if no SavedModel can be written to a folder, as far as no model is needed to know."""
-    if keras.backend.backend() != "tensorflow":
-        raise UserError(
-            f"a SavedModel is written by TensorFlow, not by {keras.backend.backend()}: "
-            "load the preset with KERAS_BACKEND=tensorflow"
-        )
-    check_precision(precision)
-    check_replaceable(folder, "saved_model.pb", "variables", "assets", "fingerprint.pb")
 
 
 def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "float32"):
@@ -122,9 +110,3 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
             "than Translator.translate: for the same, leave them out or set beam_size=1",
             stacklevel=2,
         )
-
-
-def check_precision(precision: str):
-    """Raise `UserError` for an unknown precision."""
-    if precision not in PRECISIONS:
-        raise UserError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}")
