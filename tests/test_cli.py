@@ -71,6 +71,7 @@ REFUSED = [
     ("evaluate image_text_tiny_scenes_en_de --split none", "corpus scenes has no split 'none'"),
     ("evaluate attention_bridge_m2m_tiny_multi30k --split none", "corpus multi30k has no split 'none'"),
     ("train none.toml", "recipe none.toml cannot be read"),
+    ("train a.en a.de epochs = 5", "epochs=3"),
     ("train a\u3000b\u200cc.toml", "a\u3000b\u200cc.toml"),
     ("list nope*", "no preset matches 'nope*'"),
     (f"translate {PRESET} --input x dog", "exclude each other"),

@@ -118,6 +118,8 @@ def _given(words: list[str], source: str | None, target: str | None) -> tuple[di
 
     files = list(itertools.takewhile(lambda word: not re.match(r"[\w.]+\s*=", word), words))
     overrides = words[len(files) :]
+    if "=" in files:
+        raise UserError("write a change without spaces, such as epochs=3")
     if not files:
         raise UserError(f"{words[0]!r} is a change: name a recipe, or your files, before it")
     if len(files) == 1 and not is_table(Path(files[0])):

@@ -242,7 +242,7 @@ def _in_one_line(preset: Preset, overrides: dict):
         changed = f" with {overrides}" if overrides else ""
         raise UserError(
             f"{preset}{changed} cannot be built by this kzoo ({reason:.160}); if a newer kzoo saved "
-            "it, update"
+            "it, update; if it has layers of your own, import them first, in Python"
         ) from error
 
 

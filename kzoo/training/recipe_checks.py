@@ -102,7 +102,7 @@ def _choices(kind: type) -> list[str]:
 def _check_combinations(recipe: Recipe, where: str):
     """Raise `UserError` for values that cannot be combined."""
     if bool(recipe.languages) == bool(recipe.source and recipe.target):
-        raise UserError(f"{where} needs source and target, or languages for a multilingual model")
+        raise UserError(f"{where} needs source and target, or languages for a multilingual model, not both")
     for code in (recipe.source, recipe.target, *recipe.languages):
         # Vocabularies' file names contain the code, in a multilingual preset too.
         odd = code in recipe.languages and not re.fullmatch(r"[\w-]+", code, re.ASCII)
