@@ -75,6 +75,7 @@ REFUSED = [
     ("train a\u3000b\u200cc.toml", "a\u3000b\u200cc.toml"),
     ("list nope*", "no preset matches 'nope*'"),
     (f"translate {PRESET} --input x dog", "exclude each other"),
+    ("translate image_text_tiny_scenes_en_de dog", "--image"),
     (f"translate {PRESET} --n-best 9 dog", "need a beam_size of at least 9, not 5"),
     (f"translate {PRESET} A\udcff", "the arguments, line 1: not valid UTF-8"),
     (f"translate {PRESET} --max-length 3 --min-length 4 dog", "min_length 4 is above max_length 3"),

@@ -113,6 +113,7 @@ def translate(
     """Translate a sentence, a file or standard input."""
     from kzoo.data import open_features
     from kzoo.decoding.search_settings import checked_n
+    from kzoo.images import image_rows
     from kzoo.presets.shelf import locate
     from kzoo.text.reading import UnknownCharactersWarning, lacking_line
     from kzoo.text.sentences import SplitTexts
@@ -134,6 +135,9 @@ def translate(
     follows = _is_followed() and not (text or file or output or image or images or len(prefix or ()) > 1)
     sentences = document.texts if document else [] if follows else _sentences(text, file)
     features = open_features(images) if images else None
+    shape = None if located.is_converted else located.backbone["config"].get("image_shape")
+    if shape and not (image or images):  # say so before the model is loaded
+        image_rows(None, 0, tuple(shape))
     if output:
         check_writable(output, [path for path in (terms, images) if path])
     needs = {"pictures": image or images, "a prefix": prefix}
@@ -180,8 +184,6 @@ def translate(
         return
     rows = {}
     if translator.image_shape or image or images:
-        from kzoo.images import image_rows
-
         shape, extractor = translator.image_shape, translator.extractor
         rows["images"] = image_rows(image or features, len(sentences), shape, extractor)
     if prefix:
