@@ -1,5 +1,6 @@
 """Every command that translates takes the preset's own search, unless it is told another."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +18,6 @@ COMMANDS = {
     "evaluate": ["evaluate", "preset", "--files", "test.en", "test.de"],
     "report": ["report", "page.html", "preset", "preset", "--files", "test.en", "test.de"],
     "export": ["export", "preset", "model"],
-    "export to CTranslate2": ["export", "preset", "model", "--format", "ctranslate2"],
     "serve": ["serve", "preset", "--port", "0"],
 }
 
@@ -54,8 +54,8 @@ def used(commands_load, tmp_path, monkeypatch):
     for language in ("en", "de"):
         Path(f"test.{language}").write_text("\n".join(TEXT) + "\n")
     commands_load(lambda _: Copier(used))
-    for export in ("export_saved_model", "export_ctranslate2"):
-        monkeypatch.setattr(f"kzoo.export.{export}", lambda model, *_, **__: used.add(model.search))
+    monkeypatch.setenv("KERAS_BACKEND", "tensorflow")  # which a SavedModel needs
+    monkeypatch.setattr("kzoo.export.export_saved_model", lambda model, *_, **__: used.add(model.search))
     stub = lambda model, name, *_, **__: SimpleNamespace(search=model.search, name=name, engine=model.engine)  # noqa: E731
     monkeypatch.setattr("kzoo.serve.Served", stub)
     monkeypatch.setattr("kzoo.serve.serve", lambda served, *_: used.update(model.search for model in served))
@@ -76,6 +76,15 @@ def test_every_command_takes_the_preset_s_search(command, options, search, used)
     found = CliRunner().invoke(cli.app, [*COMMANDS[command], *options])
     assert found.exit_code == 0, found.output
     assert used == {search}
+
+
+def test_an_export_to_ctranslate2_takes_the_search(tmp_path):
+    pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
+    words = ["export", "pope_small_multi30k_en_de", str(tmp_path / "model"), "--format", "ctranslate2"]
+    found = CliRunner().invoke(cli.app, [*words, "--beam", "2", "--length-penalty", "0.9"])
+    assert found.exit_code == 0, found.output
+    arguments = json.loads((tmp_path / "model/translate_batch.json").read_text())
+    assert (arguments["beam_size"], arguments["length_penalty"]) == (2, 0.9)
 
 
 @pytest.mark.parametrize("command", ["translate", "evaluate", "serve"])

@@ -58,7 +58,7 @@ def export(
     elif reason := why_not(located) or why_not_searched(search):
         raise UserError(reason)
     start_backend()
-    from kzoo.export.formats import export_ctranslate2, export_saved_model
+    from kzoo.export import export_ctranslate2, export_saved_model
 
     translator = open_translator(located, search)
     if to != "ctranslate2":
