@@ -163,12 +163,15 @@ def _in_usual_case(
     """Return a text in the case that the vocabulary knows best, and what gives a translation its own."""
     if text.islower():
         return text, None
-    words = list(WORD.finditer(text))
+    words, certain = list(WORD.finditer(text)), False
     if text.isupper():
         restore = functools.partial(upper_case, code=target)
     elif _is_title([word[0] for word in words], 0 if main_code(source) in CAPITAL_NOUNS else SHORT):
         restore = functools.partial(title_case, code=target)
-        words = [word for word in words if not word[0].islower()]
+        capitals = [word for word in words if not word[0].islower()]
+        # Four capitals in a row are seldom a name; German nouns may be.
+        certain = len(words) == len(capitals) > TITLE and main_code(source) not in CAPITAL_NOUNS
+        words = capitals
     else:
         phrase = len(words) == 1 or len(words) <= PHRASE and not SENTENCE_END.search(text)
         restore, first = None, words[:phrase]
@@ -179,7 +182,7 @@ def _in_usual_case(
     costs = iter(
         [(row.count(UNKNOWN), len(row)) for row in tokenize([form for row in forms for form in row])]
     )
-    changed, gained, place = [], False, 0
+    changed, gained, place = [], certain, 0
     for word, row in zip(words, forms, strict=True):
         priced = [(next(costs), form) for form in row]
         own, (best, form) = priced[-1][0], min(priced, key=lambda pair: pair[0])

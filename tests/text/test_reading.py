@@ -33,6 +33,11 @@ def test_a_text_in_capitals_is_translated_as_the_usual_one(form, preset):
     assert [one.text for one in best] == [form(one.text) for one in preset.n_best([SENTENCES[0]], 3)[0]]
 
 
+def test_a_title_of_words_that_are_one_subword_each_is_read_as_the_usual_text(preset):
+    (usual,) = preset.translate(["A man in a red shirt"])
+    assert preset.translate(["A Man In A Red Shirt"]) == [capitals(usual)]
+
+
 @pytest.mark.parametrize("title", ["Two Men Are Sitting on a Bench.", "Two Men Are Standing with a Woman."])
 def test_short_words_of_a_title_may_be_in_lower_case(title, preset):
     assert preset.translate([title]) == preset.translate([capitals(title)])
