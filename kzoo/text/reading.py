@@ -161,7 +161,7 @@ def _in_usual_case(
     tokenize: Tokenize, text: str, source: str | None, target: str | None
 ) -> tuple[str, Callable[[str], str] | None]:
     """Return a text in the case that the vocabulary knows best, and what gives a translation its own."""
-    if text.islower():
+    if text.islower() or _is_usual(text):
         return text, None
     words, certain = list(WORD.finditer(text)), False
     if text.isupper():
@@ -194,6 +194,12 @@ def _in_usual_case(
     usual = "".join([*changed, text[place:]])
     # The training text taught capitals if nothing is gained.
     return (text, None) if usual == text or (restore and not gained) else (usual, restore)
+
+
+def _is_usual(text: str) -> bool:
+    """Return whether a text is a sentence of several words whose only capital is its first letter."""
+    # The slice of the end is for speed: most texts are such sentences.
+    return text.count(" ") > 1 and text[1:].islower() and bool(SENTENCE_END.search(text[-3:]))
 
 
 def _is_title(words: list[str], short: int) -> bool:
