@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from kzoo.serve.inputs import image_kind
-from kzoo.serve.libretranslate import (
+from kzoo.serve.messages import (
     FORMS,
     Detected,
     DetectQuestion,

@@ -17,7 +17,7 @@ from kzoo.decoding import SearchSettings
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.presets import locate
 from kzoo.serve import Served, create_app
-from kzoo.serve.libretranslate import Directions
+from kzoo.serve.directions import Directions
 from kzoo.text.two_languages import TwoLanguages
 
 TEXTS = ["a man.", "", "two dogs.\nmen."]

@@ -1,0 +1,116 @@
+"""Which model translates which direction, and which language a text is in, for clients that name no model."""
+
+import importlib.util
+import itertools
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from kzoo.errors import UserError
+from kzoo.serve.messages import Detected
+from kzoo.serve.served import Served
+from kzoo.text.languages import Direction, common_code, main_code, matching_code
+
+CANDIDATES = 3  # languages that a text may be in, as LibreTranslate lists them
+
+
+class Way(NamedTuple):
+    """A model, and its codes of a direction."""
+
+    served: Served
+    direction: Direction
+
+
+class Directions:
+    """The directions that presets translate, with the codes that clients use: of two letters if possible.
+
+    Each language can be "translated" to itself, as with LibreTranslate: the text stays as it is.
+
+    Args:
+        models: the presets. Of those with a direction, the first one translates it.
+    """
+
+    def __init__(self, models: Sequence[Served]):
+        readers = [served for served in models if served.translator.image_shape is None]
+        pairs = {served: _pairs(served.translator) for served in readers}
+        # Those that do not name their languages take any.
+        self._models = sorted(readers, key=lambda served: not pairs[served])
+        targets = {}
+        for one, other in itertools.chain(*pairs.values()):
+            start, end = common_code(one), common_code(other)
+            targets.setdefault(start, {start}).add(end)
+            targets.setdefault(end, {end})
+        self.targets = {code: sorted(targets[code]) for code in sorted(targets)}
+
+    def resolved(self, source: str, target: str) -> Way | None:
+        """Return the model of a direction, with its codes; `None` if both languages are the same.
+
+        Raises:
+            UserError: no model translates the direction, or all read images.
+        """
+        if not self._models:
+            raise UserError("the model reads an image with each text: POST to /v1/models/… instead")
+        known = list(self.targets)
+        if known and (found := matching_code(source, known)) and found == matching_code(target, known):
+            return None
+        errors = []
+        for served in self._models:
+            try:
+                return Way(served, served.translator.direction(source, target))
+            except UserError as error:
+                errors.append(error)
+        if len(errors) == 1:
+            raise errors[0]
+        # Not all directions: of a hundred languages, there are ten thousand.
+        start = matching_code(source, known)
+        ways = f"{start} to {', '.join(self.targets[start])}" if start else f"from {', '.join(known)}"
+        raise UserError(f"no model translates {source:.40} to {target:.40}; known: {ways}")
+
+    @cached_property
+    def identifier(self) -> "Identifier":
+        """What identifies the language of a text, among those served."""
+        return Identifier(self.targets)
+
+
+class Identifier:
+    """Identifies which of some languages a text is in, with py3langid.
+
+    Args:
+        codes: the languages. Those that py3langid does not know are never found.
+
+    Raises:
+        UserError: py3langid is not installed, or knows none of the languages.
+    """
+
+    def __init__(self, codes: Iterable[str]):
+        if not importlib.util.find_spec("py3langid"):
+            raise UserError(
+                "the server cannot identify languages, because py3langid is not installed: name the source"
+            )
+        from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+        self._identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+        self._codes = {}
+        for code in codes:
+            self._codes.setdefault(main_code(code), code)
+        known = self._codes.keys() & set(self._identifier.labels)
+        if not known:
+            raise UserError("the server cannot identify any of its languages: name the source")
+        self._identifier.set_languages(known)
+
+    def __call__(self, text: str) -> list[Detected]:
+        """Return the most likely languages of a text, best first."""
+        found = self._identifier.rank(text)[:CANDIDATES]
+        percent = [Detected(float(round(100 * share)), self._codes[code]) for code, share in found]
+        return [percent[0], *(other for other in percent[1:] if other.confidence)]
+
+
+def _pairs(translator) -> list[tuple[str, str]]:
+    """Return a translator's directions; none of a translator that does not name its languages."""
+    if translator.multilingual:
+        codes = translator.languages
+        return [(source, target) for source in codes for target in codes if source != target]
+    source, target = translator.languages
+    sources, targets = translator.source_languages, translator.target_languages or [target]
+    sources = sources or (source or "").split("+")
+    return [(one, end) for one in sources for end in targets if one and end and one != end]
