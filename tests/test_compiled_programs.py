@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from kzoo.cli.compiled_programs import FLAG, keep_compiled_programs, make_room
+from kzoo.compiled_programs import FLAG, keep_compiled_programs, make_room
 
 # Compiles a program, and prints whether it was read from the cache.
 PROGRAM = """
-from kzoo.cli.compiled_programs import keep_compiled_programs
+from kzoo.compiled_programs import keep_compiled_programs
 keep_compiled_programs()
 import jax
 found = []

@@ -20,10 +20,9 @@ ALLOWED = {
     "hub": {"hub", "decoding", "errors", "files"},
     "text": {"text", "errors"},
     "scenes": {"scenes", "errors"},
-    "data": {"data", "scenes", "text", "errors", "files"},
+    "data": {"data", "scenes", "text", "errors", "files", "images"},
     "documents": {"documents", "data", "text", "errors", "files"},
     "decoding": {"decoding", "text", "errors", "images"},
-    # `translator.export(…)` calls the export, which knows the models.
     "models": {
         "positions",
         "sizes",
@@ -32,7 +31,6 @@ ALLOWED = {
         "layers",
         "data",  # `fit` makes batches of texts
         "decoding",
-        "export",
         "hub",
         "text",
         "errors",
@@ -70,7 +68,7 @@ ALLOWED = {
         "serve",
         "text",
     }
-    | {"errors", "files", "images", "__version__"},
+    | {"errors", "files", "images", "compiled_programs", "__version__"},
     "training": {
         "training",
         "data",
@@ -99,9 +97,14 @@ def imported(path: Path) -> set[str]:
     return rooms
 
 
+# The one arrow back: `translator.export(…)` hands the model to the export, as `keras.Model.export` does.
+BACK = {Path("models/translator.py"): {"export"}}
+
+
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*/*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_imports_point_one_way(path):
-    assert imported(path) <= ALLOWED[path.relative_to(PACKAGE).parts[0]]
+    room = path.relative_to(PACKAGE)
+    assert imported(path) <= ALLOWED[room.parts[0]] | BACK.get(room, set())
 
 
 # Beside the export's graphs, what compiles for TensorFlow, and what asks for `tf.distribute`'s strategies.
@@ -212,7 +215,6 @@ def test_everything_can_be_imported_where_modules_of_one_system_are_missing(impo
         "import kzoo",
         "import kzoo.cli",
         "import kzoo.images",
-        "from kzoo.text import segments_to_tags",
         "from kzoo.presets import list_presets; list_presets()",
         "from kzoo.data import open_corpus; open_corpus('scenes').pairs('val', 'en', 'de')",
         "from kzoo.documents import is_document; is_document('a.docx')",

@@ -220,7 +220,7 @@ def report(
         print(f"{name}: {search}")
 
 
-def score_run(folder: Path, recipe: "Recipe"):
+def score_run(folder: Path, recipe: "Recipe", data: "Corpus"):
     """Print how good a finished run's model is on the run's own test set; write it to `report.html`, too.
 
     A model of several languages gets a table of its directions alone; a fine-tuned one is compared with what
@@ -230,12 +230,11 @@ def score_run(folder: Path, recipe: "Recipe"):
     from kzoo.evaluation.quality import examples, most_helpful, scores_with_intervals, write_quality
     from kzoo.evaluation.scores import evaluate as evaluate_splits
     from kzoo.evaluation.scores import markdown_table
-    from kzoo.evaluation.text_to_score import directions_to_score, text_to_score
+    from kzoo.evaluation.text_to_score import directions_to_score
     from kzoo.presets.shelf import locate
     from kzoo.training.run_folder import START
 
     preset = locate(str(folder / "preset"))
-    data = text_to_score(preset, None, None, [])
     translator = open_translator(preset, preset.search, "auto")
     truncate = recipe.too_long != "error"
     if recipe.languages:

@@ -5,6 +5,7 @@ import json
 import os
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -69,8 +70,8 @@ def train(
     ] = "",
 ):
     """Train a model, or resume a stopped run."""
-    from kzoo.training.choice import choose
-    from kzoo.training.corpus import check_own_files
+    from kzoo.training.choice import choose, text_of
+    from kzoo.training.corpus import check_own_files, recipe_corpus
     from kzoo.training.early_checks import check_early
     from kzoo.training.processes import names_processes
     from kzoo.training.recipe_files import completed
@@ -79,7 +80,8 @@ def train(
     if minutes:
         given["minutes"] = minutes
     folder = output or folder
-    chosen = _as_recorded(choose(given), folder)
+    text = text_of(given)
+    chosen = _as_recorded(choose(given, text), folder)
     recipe = completed(given, chosen, where)
     if chosen:
         _print_choice(chosen)
@@ -89,9 +91,10 @@ def train(
         return
     several = names_processes()
     if several:  # one that failed would leave the others waiting, and files may differ between machines
-        check_own_files(recipe)
+        corpus = recipe_corpus(recipe, text)
+        check_own_files(recipe, corpus)
     else:
-        check_early(recipe, folder)
+        corpus = check_early(recipe, folder, text)
     import_keras()
     from kzoo.training.compiling import tune_process
     from kzoo.training.strategies import open_strategy
@@ -101,13 +104,14 @@ def train(
         start_devices()
     opened = open_strategy(strategy)
     from kzoo.training.run import train as train_recipe
+    from kzoo.training.tasks import recipe_task
 
-    train_recipe(recipe, folder, strategy=opened)
+    train_recipe(recipe, folder, strategy=opened, task=partial(recipe_task, corpus=corpus))
     print(f"trained: {folder / 'preset'}")
     if recipe.corpus == "files" and recipe.test and not recipe.images and opened.is_chief:
         from kzoo.cli.scoring import score_run
 
-        score_run(folder, recipe)
+        score_run(folder, recipe, corpus)
 
 
 def _given(words: list[str], source: str | None, target: str | None) -> tuple[dict, Path, str]:
@@ -159,14 +163,14 @@ def _print_choice(chosen: dict):
 @app.command()
 def check(what: What, source: From = None, target: To = None):
     """Print which rows of your own text are odd, such as copies; train nothing."""
-    from kzoo.training.corpus import odd_rows_table
+    from kzoo.training.corpus import odd_rows_table, recipe_corpus
     from kzoo.training.recipe_checks import make_recipe
 
     given, _, where = _given(what, source, target)
-    recipe = make_recipe({"preset": "", "corpus": "files"} | given, where)
+    recipe = replace(make_recipe({"preset": "", "corpus": "files"} | given, where), shards="", images="")
     if recipe.corpus != "files" or not recipe.train:
         raise UserError(f"{where} has no text of your own: give one file per language, or one table")
-    print(odd_rows_table(replace(recipe, shards="")))
+    print(odd_rows_table(recipe, recipe_corpus(recipe)))
 
 
 @app.command()

@@ -4,7 +4,7 @@
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,7 @@ class Corpus:
         read_images: `read_images(split)` returns one image per line; `None`: no images.
         further_references: `further_references(split)` returns further texts in the last language; `None`:
             no further references.
+        whole: for a corpus without some rows of `train`, the one with all rows; `None`: this has them.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Corpus:
     absent: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
     read_images: Callable[[str], np.ndarray | FeatureFile] | None = field(default=None, repr=False)
     further_references: Callable[[str], list[Text]] | None = field(default=None, repr=False)
+    whole: "Corpus | None" = field(default=None, repr=False)
 
     def sentences(self, split: str, language: str) -> list[str]:
         """Return the sentences of one language of one split, in file order, empty ones included.
@@ -81,10 +83,15 @@ class Corpus:
             >>> len(english), len(german)
             (1000, 1000)
         """
-        self.check(split, source, target)  # both, before the first is read or downloaded
-        left, right = self._text(split, source), self._text(split, target)
-        check_aligned(left, right)
-        return left.sentences, right.sentences
+        return tuple(self.sides(split, (source, target)))
+
+    def sides(self, split: str, languages: Sequence[str]) -> list[list[str]]:
+        """Return the sentences of each language of a split, aligned line by line; raises as `pairs`."""
+        self.check(split, *languages)  # all, before the first is read or downloaded
+        texts = [self._text(split, language) for language in languages]
+        for text in texts[1:]:
+            check_aligned(texts[0], text)
+        return [text.sentences for text in texts]
 
     def more_references(self, split: str, language: str) -> list[list[str]]:
         """Return further references in a language, in addition to its sentences; most corpora have none.

@@ -1,28 +1,23 @@
-"""The user's own parallel text: aligned files or tables, read whole or line by line, and split."""
+"""The user's own parallel text: aligned files or tables, read whole or line by line."""
 
 import csv
 import functools
-import hashlib
 import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-
-from kzoo.data.cleaning import kept_rows
 from kzoo.data.corpora import Corpus
-from kzoo.data.downloaded_corpora import LARGEST
+from kzoo.data.held_out import SPLITS, selected
 from kzoo.data.memories import is_memory, memory_rows
-from kzoo.data.text_files import Text, check_aligned, not_aligned, plain_lines, stream_lines, unpacked_name
+from kzoo.data.text_files import Text, not_aligned, plain_lines, stream_lines, unpacked_name
 from kzoo.errors import UserError
 from kzoo.text.languages import english_name, matching_code
 
 Paths = str | Path | Sequence[str | Path]
 Columns = Sequence[int] | Sequence[str]  # numbers from 1, or names in a first line
 SEPARATORS = ",;\t"  # of CSV: spreadsheets write semicolons in locales with decimal commas
-DIGEST = "<u8"  # type of a text's number
 SAMPLE = 100  # lines from which the separator is inferred
 NAME_IT = "name it .tsv and give it alone, or give a column of it"
 TITLES = {
@@ -72,7 +67,7 @@ def open_files(
     languages = ("en", "de") if any_endings else languages
     if isinstance(languages, str) or len(languages) < 2 or len(set(languages)) < len(languages):
         raise UserError(f"languages is {languages!r}: give at least two different language codes")
-    languages, given = tuple(languages), {"train": train, "val": val, "test": test}
+    languages, given = tuple(languages), dict(zip(SPLITS, (train, val, test), strict=True))
     different = len(set(columns)) == len(columns) == len(languages)
     names = all(isinstance(column, str) for column in columns)
     if columns and not (different and (names or all(isinstance(c, int) and c > 0 for c in columns))):
@@ -90,53 +85,25 @@ def open_files(
         _check_endings(split, paths, languages)
     if not files:
         raise UserError("no files: give at least one of train, val and test")
-    if parts and "train" not in files:
-        raise UserError(f"{', '.join(parts)} cannot be split off train, which has no files")
 
-    @functools.cache  # held-out rows and a table's columns would read it again
-    def whole(split: str, language: str) -> Text:
+    @functools.cache
+    def table(split: str) -> list[list[str]]:
+        rows = table_rows(*files[split], languages, columns, approved)
+        return [list(side) for side in zip(*rows, strict=True)] or [[] for _ in languages]
+
+    @functools.cache
+    def read(split: str, language: str) -> Text:
         column, paths = languages.index(language), files[split]
         if len(paths) > 1:
             return _read_text(paths[column])
-        table = table_rows(paths[0], languages, columns, approved)
-        return Text(str(paths[0]), [row[column] for row in table])
+        return Text(str(paths[0]), table(split)[column])
 
     @functools.cache
-    def rows() -> dict[str, np.ndarray]:
-        texts = [whole("train", language) for language in languages]
-        for text in texts[1:]:
-            check_aligned(texts[0], text)
-        sides, kept = [text.sentences for text in texts], np.arange(len(texts[0].sentences))
-        if clean:
-            kept = _cleaned(sides, " and ".join(dict.fromkeys(text.where for text in texts)))
-            sides = [[side[row] for row in kept] for side in sides]
-        if not parts:
-            return {"train": kept}
-        return {split: kept[numbers] for split, numbers in split_rows(sides, parts).items()}
-
-    def read(split: str, language: str) -> Text:
-        if not (parts or clean) or split not in ("train", *parts):
-            return whole(split, language)
-        text, chosen = whole("train", language), rows()[split]
-        where = f"{text.where} ({split})" if parts else text.where
-        return Text(where, [text.sentences[row] for row in chosen], chosen)
-
     def further(split: str) -> list[Text]:
         return [_read_text(path) for path in files.get(split, ())[len(languages) :]]
 
-    splits = tuple(split for split in given if split in files or split in parts)
-    return Corpus("files", languages, splits, "the user's own", "", read, further_references=further)
-
-
-def _cleaned(sides: Sequence[Sequence[str]], where: str) -> np.ndarray:
-    """Return the numbers of the rows that cleaning keeps."""
-    kept = kept_rows(sides)
-    if len(sides[0]) and not len(kept):
-        raise UserError(
-            f"{where}: no row is worth training on: they are empty, equal or of odd lengths in the "
-            "other language; check the files, or set clean = false"
-        )
-    return kept
+    whole = Corpus("files", languages, tuple(files), "the user's own", "", read, further_references=further)
+    return selected(whole, parts, clean)
 
 
 def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:
@@ -297,83 +264,3 @@ def _separator(path: Path, sample: list[str], least: int, exact: bool) -> str:
             f"({least} or more): put quotes around the sentences, or save as TSV"
         )
     return fitting[0]
-
-
-def split_rows(sides: Sequence[Sequence[str]], parts: Mapping[str, int | float]) -> dict[str, np.ndarray]:
-    """Return the numbers of the rows of each split: no sentence of any side is in two splits.
-
-    Rows that share a sentence, directly or through other rows, form a group, which stays in one split. Groups
-    of up to `LARGEST` rows have places in an order that depends on their sentences but not on their sizes.
-    They fill the held-out splits as far as they fit, `val` from the start and others from the end; the rest
-    is `train`. So adding a few rows, or resizing another split, hardly changes a split's rows.
-
-    Args:
-        sides: each language's sentences, aligned.
-        parts: for each held-out split, the number of its rows or, below 1, their share.
-
-    Raises:
-        UserError: too few rows are in groups that can be held out, or no row is left to train on.
-    """
-    count = len(sides[0])
-    group, groups = _groups(sides)
-    sizes, split_of = np.bincount(group, minlength=groups), np.zeros(groups, int)  # 0: train
-    order = np.argsort(_places(sides, group, groups), kind="stable")
-    order = order[sizes[order] <= LARGEST]
-    names = ["train", *parts]
-    for number, (name, part) in enumerate(parts.items(), 1):
-        if not (0 < part < 1 or part >= 1 and part % 1 == 0):
-            raise UserError(f"{name} is {part}: give a number of rows or, below 1, their share")
-        wanted = part if part >= 1 else round(part * count)
-        if wanted < 1:
-            raise UserError(f"{name}: a share of {part} of {count:,} rows is none: use a greater one")
-        short = wanted
-        for candidate in order if name == "val" else order[::-1]:
-            if not split_of[candidate] and sizes[candidate] <= short:
-                split_of[candidate], short = number, short - sizes[candidate]
-            if not short:
-                break
-        if split_of.all():
-            raise UserError(
-                f"{name}: holding out {wanted:,} of {count:,} rows leaves none to train on: "
-                f"use a smaller number, or a share such as {name} = 0.1, or give files"
-            )
-        if short:
-            raise UserError(
-                f"{name}: {wanted:,} of {count:,} rows cannot be held out, at most {wanted - short:,} can: "
-                f"rows that share a sentence stay together, in train if they are more than {LARGEST}; "
-                "use a smaller number, remove repeated sentences, or give files"
-            )
-    return {name: np.flatnonzero(split_of[group] == number) for number, name in enumerate(names)}
-
-
-def _groups(sides: Sequence[Sequence[str]]) -> tuple[np.ndarray, int]:
-    """Return the number of each row's group, and the number of groups. Empty sentences form no groups."""
-    from scipy.sparse import coo_array  # imported here, because it takes half a second
-    from scipy.sparse.csgraph import connected_components
-
-    count, firsts = len(sides[0]), []  # for each side, the first row with each row's sentence
-    for side in sides:
-        seen = {}
-        firsts += [seen.setdefault(text.strip() or row, row) for row, text in enumerate(side)]
-    rows = np.tile(np.arange(count), len(sides))
-    links = coo_array((np.ones(len(rows), bool), (rows, firsts)), shape=(count, count))
-    groups, group = connected_components(links, directed=False)
-    return group, groups
-
-
-def _places(sides: Sequence[Sequence[str]], group: np.ndarray, groups: int) -> np.ndarray:
-    """Return a number for each group that depends on its sentences alone. Empty sentences count as different.
-
-    It is a digest of the least of their digests. The least hardly changes when sentences are added, but the
-    more there are, the lower it is: large groups would come first.
-    """
-    least = np.full(groups, np.iinfo("uint64").max)
-    for side in sides:
-        texts = (text.strip() or str(row) for row, text in enumerate(side))
-        np.minimum.at(least, group, digests(map(str.encode, texts)))
-    return digests(number.to_bytes(8) for number in least.tolist())
-
-
-def digests(texts: Iterable[bytes]) -> np.ndarray:
-    """Return a number for each text: the first eight bytes of its SHA-256."""
-    return np.frombuffer(b"".join(hashlib.sha256(text).digest()[:8] for text in texts), DIGEST)

@@ -1,4 +1,4 @@
-"""Wrappers of batches: each row twice, one worker's rows, targets alone, counted, or from some batch on."""
+"""Wrappers of batches: each row twice, one worker's rows, targets alone, counted, some of the batches."""
 
 import time
 from collections import Counter
@@ -105,6 +105,20 @@ class CountedBatches(WrappedBatches):
             seconds=seconds,
         )
         return inputs, labels, weights
+
+
+class FirstTwo(keras.utils.PyDataset):
+    """The first two batches: Keras infers the same shapes from them as from all, so it compiles once."""
+
+    def __init__(self, batches: keras.utils.PyDataset):
+        super().__init__()
+        self._made = [batches[number] for number in range(min(2, len(batches)))]
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def __getitem__(self, index: int):
+        return self._made[index]
 
 
 class ResumedBatches(WrappedBatches):

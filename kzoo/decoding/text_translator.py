@@ -1,78 +1,40 @@
-"""What the translators of both engines do with texts: prepare token ids, search, join the translations."""
+"""From texts to translations, for both engines: search, terms, alignments."""
 
 import dataclasses
 import functools
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from kzoo.decoding.search_settings import SearchSettings, check_whole_numbers, checked_n
+from kzoo.decoding.text_reader import Prepared, TextReader
 from kzoo.errors import UserError
-from kzoo.images import image_rows
 from kzoo.text.alignment import Attention
 from kzoo.text.glossary import Glossary
 from kzoo.text.hypotheses import Hypothesis
 from kzoo.text.languages import Direction
-from kzoo.text.reading import Reading, UnknownCharactersWarning, lacking_line, read, restored
+from kzoo.text.reading import UnknownCharactersWarning, lacking_line
 from kzoo.text.sentences import SplitTexts
-from kzoo.text.texts import check_lengths, check_tokenizer, checked_texts, tokenize_prefixes
-from kzoo.text.two_languages import TwoLanguages
+from kzoo.text.texts import checked_texts
 
 ALIGNING = "a model that attends to the words of texts: none with images or an attention bridge"
 
 
-class Prepared(NamedTuple):
-    """Texts as the search takes them.
-
-    Attributes:
-        split: the texts' sentences; it joins their translations.
-        readings: each sentence as the model reads it.
-        images: each sentence's image, `(N, *image_shape)`; `None` if the model reads text only.
-        prefixes: the token ids that each sentence's translations begin with; `None` for none.
-    """
-
-    split: SplitTexts
-    readings: list[Reading]
-    images: np.ndarray | None
-    prefixes: list[list[int]] | None
-
-    @property
-    def lacking(self) -> list[str]:
-        """Each text's characters that the vocabulary lacks."""
-        found = [""] * len(self.split.directions)
-        for text, reading in zip(self.split.text_of, self.readings, strict=True):
-            found[text] += "".join(c for c in reading.lacking if c not in found[text])
-        return found
-
-    def restored(self, found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
-        """Return each sentence's hypotheses in its own case; of a sentence that is copied, the sentence."""
-        return restored(self.readings, found)
-
-
-class TextTranslator(TwoLanguages):
+class TextTranslator(TextReader):
     """Base of both engines' translators: `translate` and `n_best` from texts to texts.
 
-    A subclass searches with `n_best_of_tokens`. It may read several languages (`direction`, `tokenizers_of`).
+    A subclass searches with `n_best_of_tokens`.
 
     Attributes:
         engine: str. `"keras"`, or `"ctranslate2"` with its compute type.
-        max_length: int. The most tokens that the model reads or writes, with the end symbol.
-        image_shape: the shape of a sentence's image; `None` if the model reads text only.
-        glyphs: the bitmaps that the source's characters are read from, `(V, 22, 22)`; `None` for most models.
-        extractor: fields of the `kzoo.data.Extractor` that computes the features that it reads; `None`: any.
         multilingual: bool. Whether `translate` needs the languages.
         embeds: bool. Whether the model can embed sentences.
         search: default search settings. You can replace them at any time.
     """
 
     engine: str
-    max_length: int
     search: SearchSettings
-    image_shape: tuple[int, ...] | None = None
-    glyphs: np.ndarray | None = None
-    extractor: dict | None = None
     multilingual = False
     embeds = False
 
@@ -137,9 +99,26 @@ class TextTranslator(TwoLanguages):
         Warns:
             UnknownCharactersWarning: sentences have characters that the vocabulary lacks.
         """
-        arguments = locals()
-        del arguments["self"]
-        return [best[0].text for best in self.n_best(n=1, **arguments)]
+        found = self.n_best(
+            texts,
+            1,
+            truncate=truncate,
+            threads=threads,
+            progress=progress,
+            images=images,
+            prefixes=prefixes,
+            split_sentences=split_sentences,
+            source_language=source_language,
+            target_language=target_language,
+            unknown=unknown,
+            terms=terms,
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            max_length=max_length,
+            min_length=min_length,
+            no_repeat_ngram=no_repeat_ngram,
+        )
+        return [best[0].text for best in found]
 
     def n_best(
         self,
@@ -181,11 +160,24 @@ class TextTranslator(TwoLanguages):
         readings = prepared.readings
         if line := lacking_line([reading for reading in readings if reading.lacking], len(readings)):
             warnings.warn(line, UnknownCharactersWarning, stacklevel=2)
-        tokens = [reading.tokens for reading in readings]
-        others = threads, prepared.images, prepared.prefixes, *direction
-        found = self.n_best_of_tokens(tokens, search.beam_size if glossary else n, search, progress, *others)
-        found = prepared.restored(found)
+        found = self.n_best_of_prepared(
+            prepared, search.beam_size if glossary else n, search, direction, progress, threads
+        )
         return split.join(self._with_terms(split.sentences, found, n, glossary) if glossary else found)
+
+    def n_best_of_prepared(
+        self,
+        prepared: Prepared,
+        n: int,
+        search: SearchSettings,
+        direction: Direction,
+        progress: Callable[[int], None] | None = None,
+        threads: int = 2,
+    ) -> list[list[Hypothesis]]:
+        """Return the `n` best translations of each sentence of texts that have one direction, best first."""
+        tokens = [reading.tokens for reading in prepared.readings]
+        others = threads, prepared.images, prepared.prefixes, *direction
+        return prepared.restored(self.n_best_of_tokens(tokens, n, search, progress, *others))
 
     def _glossary(self, terms: Mapping[str, str], direction: Direction, prefixes: object) -> Glossary:
         if not self.aligns:
@@ -216,64 +208,6 @@ class TextTranslator(TwoLanguages):
                 best.setdefault(text, dataclasses.replace(one, text=text))
             new.append(list(best.values()))
         return new
-
-    def prepared(
-        self,
-        split: SplitTexts,
-        search: SearchSettings,
-        truncate: bool = False,
-        images: np.ndarray | Sequence | None = None,
-        prefixes: Iterable[str] | None = None,
-        unknown: str = "copy",
-    ) -> Prepared:
-        """Return texts, their images and their prefixes as the search takes them.
-
-        Arguments and errors are those of `translate`, for each of the split texts.
-        """
-        prefixes = split.prefixes(prefixes)
-        readings = list(self.readings(split, truncate, prefixes, unknown))
-        begun, longest = [], min(search.max_length or self.max_length, self.max_length)
-        for some, direction in split.portions() if prefixes else ():
-            _, tokenizer = self.tokenizers_of(*direction)
-            tokenize = functools.partial(tokenizer, **self.tokenizer_options(tokenizer, *direction))
-            begun += tokenize_prefixes(tokenize, prefixes[some], longest - 1)
-        images = image_rows(images, len(split.directions), self.image_shape, self.extractor)
-        if images is not None and len(split.sentences) > len(images):
-            images = images[split.text_of]
-        return Prepared(split, readings, images, begun if any(begun) else None)
-
-    def readings(
-        self,
-        split: SplitTexts,
-        truncate: bool = False,
-        prefixes: list[str] | None = None,
-        unknown: str = "copy",
-    ) -> Iterator[Reading]:
-        """Yield sentences as the model reads them; `kzoo.text.reading` says what it changes.
-
-        Works in portions, so that a sentence that is too long is found early.
-
-        Args:
-            split: the sentences.
-            prefixes: of each sentence.
-
-        The other arguments are those of `translate`.
-
-        Raises:
-            UserError: the model has no tokenizer; a sentence is too long, or mostly unknown while `unknown`
-                is `"error"`.
-        """
-        most = self.max_length - 1
-        for some, (source, target) in split.portions():
-            tokenizer, _ = self.tokenizers_of(source, target)
-            check_tokenizer(tokenizer)
-            tokenize = functools.partial(tokenizer, **self.tokenizer_options(tokenizer, source, target))
-            sentences, begun = split.sentences[some], prefixes and prefixes[some]
-            codes = bool(self.codes_in_text)
-            found = read(tokenize, sentences, source, target, unknown, begun, codes, self.drawable)
-            check_lengths(sentences, found, most, truncate, some.start + 1)
-            for reading in found:
-                yield reading._replace(tokens=reading.tokens[:most])
 
     @property
     def aligns(self) -> bool:
@@ -318,31 +252,6 @@ class TextTranslator(TwoLanguages):
     ) -> Iterable[Attention]:
         """Return the attention of each pair of a sentence and its translation, given as token ids."""
         raise NotImplementedError
-
-    def _tokens(self, texts: Iterable[str], direction: Direction, truncate: bool = False) -> list[list[int]]:
-        """Return the token ids of sentences as `translate` reads them; it has the errors of `translate`."""
-        texts = checked_texts(texts)
-        split = SplitTexts(texts, [direction] * len(texts), False, self.codes_in_text)
-        return [reading.tokens for reading in self.readings(split, truncate, unknown="translate")]
-
-    def _read(self, text: str, direction: Direction) -> list[int]:
-        """Return the token ids of one sentence, which may not be empty."""
-        (tokens,) = self._tokens([text], direction)
-        if not tokens:
-            raise UserError(f"{text!r} has no word to attend to")
-        return tokens
-
-    def _read_translation(self, translation: str, direction: Direction) -> list[int]:
-        """Return the token ids of a translation."""
-        tokenizer = self.tokenizers_of(*direction)[1]
-        tokenize = functools.partial(tokenizer, **self.tokenizer_options(tokenizer, *direction))
-        readings = read(tokenize, checked_texts([translation]), direction[1], unknown="translate")
-        check_lengths([translation], readings, self.max_length - 1)
-        return readings[0].tokens
-
-    def drawable(self, characters: str) -> str:
-        """Return those of characters that the vocabulary lacks which the model reads from their pixels."""
-        return ""
 
     def check_search(self, search: SearchSettings):
         """Raise `UserError` if the engine does not support the search settings."""

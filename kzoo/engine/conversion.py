@@ -3,7 +3,8 @@
 import contextlib
 import json
 import os
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +96,15 @@ def converted(preset: Preset) -> Path:
         convert(preset, made)
 
     return cached_folder("ctranslate2", f"{FORMAT}\n{key}", make)
+
+
+@contextlib.contextmanager
+def temporary_preset(translator) -> Iterator[Preset]:
+    """Yield a preset of a Keras translator, exact, in a folder of its own that is removed afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        preset = Preset(Path(folder) / "preset")
+        translator.save_to_preset(preset.folder, dtype="float32")
+        yield preset
 
 
 def convert(

@@ -1,7 +1,6 @@
 """Translates with CTranslate2. Has the methods and the results of `kzoo.models.Translator`."""
 
 import os
-import tempfile
 import threading
 import time
 import warnings
@@ -14,7 +13,7 @@ import numpy as np
 from kzoo.decoding.search_settings import SearchSettings, output_limit, padded_length
 from kzoo.decoding.text_translator import TextTranslator
 from kzoo.engine import Device, usable_cores, why_not_imported, why_not_searched
-from kzoo.engine.conversion import SIDES, convert, converted
+from kzoo.engine.conversion import SIDES, convert, converted, temporary_preset
 from kzoo.errors import UserError, first_line
 from kzoo.files import read_object
 from kzoo.hub.preset import Preset
@@ -111,9 +110,8 @@ class CTranslate2Translator(TextTranslator):
         >>> fast.translate(["A dog runs."])
         ['Ein Hund rennt.']
         """
-        with tempfile.TemporaryDirectory() as folder:
-            preset, model = Preset(Path(folder) / "preset"), Path(folder) / "model"
-            translator.save_to_preset(preset.folder, "float32")
+        with temporary_preset(translator) as preset:
+            model = preset.folder.parent / "model"
             convert(preset, model)
             return cls(preset, compute_type, threads, model, device)
 

@@ -5,20 +5,17 @@ only tensorflow and tensorflow_text.
 """
 
 import os
-import tempfile
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 
 import keras
 
 from kzoo.engine import differing_settings, why_not_searched
-from kzoo.engine.conversion import convert
+from kzoo.engine.conversion import convert, temporary_preset
 from kzoo.engine.translator import search_arguments
 from kzoo.errors import UserError
 from kzoo.export.early_checks import check_precision, check_saved_model
 from kzoo.files import check_replaceable
-from kzoo.hub.preset import Preset
 from kzoo.models.preset_checks import check_float16
 
 
@@ -98,11 +95,9 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     check_replaceable(folder, "model.bin", "config.json", "*vocabulary.json", "translate_batch.json", *sides)
     if precision == "float16":
         check_float16(translator.backbone.weights)
-    with tempfile.TemporaryDirectory() as place:
-        preset = Preset(Path(place) / "preset")
-        translator.save_to_preset(preset.folder, dtype="float32")
-        most = translator.backbone.max_length
-        search = translator.search.changed(max_length=min(translator.search.max_length or most, most))
+    most = translator.backbone.max_length
+    search = translator.search.changed(max_length=min(translator.search.max_length or most, most))
+    with temporary_preset(translator) as preset:
         convert(preset, folder, precision, search_arguments(search))
     if search.beam_size > 1 and (differing := differing_settings(translator.search)):
         warnings.warn(

@@ -13,10 +13,10 @@ from kzoo.layers import GlyphEmbedding, LinearChainCRF
 from kzoo.layers.dense import Dense
 from kzoo.layers.normalization import mean_over_replicas
 from kzoo.models.backbones import freeze, frozen_layers
+from kzoo.models.segments import Segment, segments_to_tags, tags_to_segments
 from kzoo.text.glyphs import DrawnRows, UnseenGlyphs
 from kzoo.text.preparation import known_forms, prepare
 from kzoo.text.reading import UnknownCharactersWarning
-from kzoo.text.segments import Segment, segments_to_tags, tags_to_segments
 from kzoo.text.texts import checked_texts
 from kzoo.text.vocabulary import PAD, SHOWN
 

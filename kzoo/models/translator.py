@@ -349,7 +349,7 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         Raises:
             UserError: another format or an input signature, or as for `kzoo.export.export_saved_model`.
         """
-        from kzoo.export.early_checks import check_saved_model
+        # Models know nothing of exports but this: as in Keras, the method of a model only hands it on.
         from kzoo.export.formats import export_saved_model
 
         if format != "tf_saved_model":
@@ -359,7 +359,6 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
             )
         if input_signature is not None:
             raise UserError("the SavedModel of a translator takes text: leave input_signature out")
-        check_saved_model(filepath, precision, keras.backend.backend())
         if verbose:
             print(f"{filepath}: writing the graph of the beam search, which takes a minute or two")
         export_saved_model(self, filepath, beam_size, length_penalty, precision)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from kzoo.decoding.text_translator import Prepared
+from kzoo.decoding.text_reader import Prepared
 from kzoo.errors import UserError
 from kzoo.hub.preset import Preset, direction_key
 from kzoo.serve.batching import Batcher

@@ -8,8 +8,6 @@ from .moses_tokenizer import Truecaser as Truecaser
 from .moses_tokenizer import learn_forms as learn_forms
 from .moses_tokenizer import moses_text as moses_text
 from .moses_tokenizer import moses_tokens as moses_tokens
-from .segments import segments_to_tags as segments_to_tags
-from .segments import tags_to_segments as tags_to_segments
 from .tokenizers import LanguageTokenizer as LanguageTokenizer
 from .tokenizers import MarianTokenizer as MarianTokenizer
 from .tokenizers import SubwordTokenizer as SubwordTokenizer

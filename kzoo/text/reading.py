@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from kzoo.errors import UserError
@@ -27,6 +27,7 @@ CAPITAL_NOUNS = {"de", "lb", "nds"}  # languages in which a capital may be a nou
 CHOICES = ("copy", "error", "translate")
 
 Tokenize = Callable[[list[str]], Sequence[Sequence[int]]]
+Restore = Callable[[str, str | None], str]
 
 
 class UnknownCharactersWarning(UserWarning):
@@ -39,20 +40,21 @@ class Reading(NamedTuple):
     Attributes:
         tokens: its token ids; none if it is copied.
         lacking: its characters that the vocabulary lacks.
-        restore: gives the model's translation the sentence's case, or returns the sentence if it is copied;
-            `None`: the translation stays as it is.
+        restore: of a translation and its language, gives the translation the sentence's case, or returns the
+            sentence if it is copied; `None`: the translation stays as it is.
+        cut: the number of further tokens, which the model does not read.
     """
 
     tokens: list[int]
     lacking: str = ""
-    restore: Callable[[str], str] | None = None
+    restore: Restore | None = None
+    cut: int = 0
 
 
 def read(
     tokenize: Tokenize,
     sentences: Sequence[str],
-    source: str | None = None,
-    target: str | None = None,
+    language: str | None = None,
     unknown: str = "copy",
     prefixes: Sequence[str] | None = None,
     codes: bool = False,
@@ -73,7 +75,7 @@ def read(
     Args:
         tokenize: the source tokenizer, with its options.
         sentences: the sentences.
-        source, target: codes of the languages, whose letters may have case of their own.
+        language: the code of their language, whose letters may have case of their own.
         unknown: str. What becomes of a sentence that is mostly unknown: `"copy"`, `"error"` or `"translate"`.
         prefixes: the beginning of each translation; `""` for none.
         codes: bool. Whether a sentence may begin with its target language, such as `>>fra<<`.
@@ -91,7 +93,7 @@ def read(
         code = CODE.match(sentence)[0] if codes else ""
         text, restore = sentence[len(code) :], None
         if may_change:
-            text, restore = _in_usual_case(tokenize, text, source, target)
+            text, restore = _in_usual_case(tokenize, text, language)
         texts.append(code + text)
         restores.append(restore)
     readings = []
@@ -113,11 +115,11 @@ def read(
     return readings
 
 
-def restored(readings: Sequence[Reading], found: list[list]) -> list[list]:
-    """Return each sentence's hypotheses as `Reading.restore` makes them, each text once."""
+def restored(readings: Sequence[Reading], found: list[list], languages: Iterable[str | None]) -> list[list]:
+    """Return each sentence's hypotheses, in one of `languages`, as `Reading.restore` makes them."""
     return [
-        hypotheses if reading.restore is None else _restored(reading.restore, hypotheses)
-        for reading, hypotheses in zip(readings, found, strict=True)
+        hypotheses if reading.restore is None else _restored(reading.restore, hypotheses, language)
+        for reading, hypotheses, language in zip(readings, found, languages, strict=True)
     ]
 
 
@@ -139,15 +141,16 @@ def lacking_line(lacking: Sequence[Reading], sentences: int) -> str:
     )
 
 
-def _restored(restore: Callable[[str], str], hypotheses: list) -> list:
+def _restored(restore: Restore, hypotheses: list, language: str | None) -> list:
+    """Return hypotheses with restored texts, each text once."""
     best = {}
     for hypothesis in hypotheses:
-        text = restore(hypothesis.text)
+        text = restore(hypothesis.text, language)
         best.setdefault(text, dataclasses.replace(hypothesis, text=text))
     return list(best.values())
 
 
-def _same(sentence: str, _translation: str) -> str:
+def _same(sentence: str, _translation: str, _language: str | None) -> str:
     return sentence
 
 
@@ -157,20 +160,18 @@ def _mostly(lacking: str, text: str) -> bool:
     return 2 * sum(character in lacking for character in written) > len(written)
 
 
-def _in_usual_case(
-    tokenize: Tokenize, text: str, source: str | None, target: str | None
-) -> tuple[str, Callable[[str], str] | None]:
+def _in_usual_case(tokenize: Tokenize, text: str, language: str | None) -> tuple[str, Restore | None]:
     """Return a text in the case that the vocabulary knows best, and what gives a translation its own."""
     if text.islower() or _is_usual(text):
         return text, None
     words, certain = list(WORD.finditer(text)), False
     if text.isupper():
-        restore = functools.partial(upper_case, code=target)
-    elif _is_title([word[0] for word in words], 0 if main_code(source) in CAPITAL_NOUNS else SHORT):
-        restore = functools.partial(title_case, code=target)
+        restore = upper_case
+    elif _is_title([word[0] for word in words], 0 if main_code(language) in CAPITAL_NOUNS else SHORT):
+        restore = title_case
         capitals = [word for word in words if not word[0].islower()]
         # Four capitals in a row are seldom a name; German nouns may be.
-        certain = len(words) == len(capitals) > TITLE and main_code(source) not in CAPITAL_NOUNS
+        certain = len(words) == len(capitals) > TITLE and main_code(language) not in CAPITAL_NOUNS
         words = capitals
     else:
         phrase = len(words) == 1 or len(words) <= PHRASE and not SENTENCE_END.search(text)
@@ -178,7 +179,7 @@ def _in_usual_case(
         words = [word for word in words if word[0][1:] and (word in first or not word[0][1:].islower())]
     if not words:
         return text, None
-    forms = [_forms(word, text, source) for word in words]
+    forms = [_forms(word, text, language) for word in words]
     costs = iter(
         [(row.count(UNKNOWN), len(row)) for row in tokenize([form for row in forms for form in row])]
     )

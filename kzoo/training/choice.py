@@ -9,11 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kzoo.data.own_files import is_table, open_files
+from kzoo.data.corpora import Corpus
+from kzoo.data.held_out import selected
+from kzoo.data.own_files import is_table
 from kzoo.data.text_files import unpacked_name
 from kzoo.errors import UserError
 from kzoo.presets.builders import BUILDERS, reads_pictures
 from kzoo.training.capitals import with_capitals
+from kzoo.training.corpus import own_text
+from kzoo.training.recipe import Recipe
 
 MANY_EPOCHS = 1_000
 CAPITALS = 0.05
@@ -79,30 +83,33 @@ def languages_of(files: Sequence[str | Path]) -> list[str]:
     return endings
 
 
-def choose(values: Mapping[str, Any]) -> dict[str, Choice]:
+def text_of(values: Mapping[str, Any]) -> Corpus | None:
+    """Return the user's own text for which `choose` chooses, as `own_text`; `None` for another recipe."""
+    languages = values.get("languages") or [values.get("source"), values.get("target")]
+    own = values.get("train") and values.get("corpus", "files") == "files" and not values.get("shards")
+    named = isinstance(languages, list) and all(isinstance(code, str) and code for code in languages)
+    return own_text(Recipe(**{"preset": "pope_tiny", "corpus": "files"} | values)) if own and named else None
+
+
+def choose(values: Mapping[str, Any], text: Corpus | None = None) -> dict[str, Choice]:
     """Return the keys that a recipe for the user's own text leaves out, with a value that suits the text.
 
     Args:
         values: the recipe's own values, which are kept. A recipe of another corpus or of shards gets none.
+        text: the text, if `text_of` has opened it.
 
     Raises:
         UserError: the training text cannot be read.
     """
-    languages = values.get("languages") or [values.get("source"), values.get("target")]
-    own = values.get("train") and values.get("corpus", "files") == "files" and not values.get("shards")
-    named = isinstance(languages, list) and all(isinstance(code, str) and code for code in languages)
-    if not (own and named):
+    text = text or text_of(values)
+    if text is None:
         return {}
     trained = values.get("preset", "pope_tiny") not in BUILDERS
     chosen = {"corpus": Choice("files", "your own text")}
     if not values.get("images"):
         chosen["clean"] = Choice(True, "rows not worth training on are left out")
     clean = values.get("clean", "clean" in chosen) is True
-    columns = values.get("columns", ())
-    approved = values.get("approved", False)
-    corpus = open_files(values["train"], languages=languages, columns=columns, clean=clean, approved=approved)
-    sides = [corpus.pairs("train", languages[0], language)[1] for language in languages[1:]]
-    sides.insert(0, corpus.sentences("train", languages[0]))
+    sides = selected(text, {}, clean).sides("train", text.languages)
     pairs = len(sides[0])
     if "val" not in values:
         held_out = max(1, min(1_000, pairs // (20 if pairs >= 2_000 else 10)))
@@ -112,7 +119,7 @@ def choose(values: Mapping[str, Any]) -> dict[str, Choice]:
     pictures = values.get("images") or reads_pictures(values.get("preset", ""), values.get("model", {}))
     if not (trained or pictures or values.get("text") == "lowercased"):
         share, several = values.get("capitals", CAPITALS), bool(values.get("languages"))
-        sides = with_capitals(sides, languages, share, values.get("seed", 1), several)
+        sides = with_capitals(sides, text.languages, share, values.get("seed", 1), several)
         if len(sides[0]) > pairs:
             chosen["capitals"] = Choice(CAPITALS, "of the rows, again in capitals and in title case")
     chosen |= (_tuning if trained else _training)(values, sides, pairs)

@@ -13,6 +13,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from kzoo.data.wrapped_batches import FirstTwo
 from kzoo.files import write_json
 from kzoo.models.backbones import uses_xla
 
@@ -122,7 +123,7 @@ def step_seconds(
     model: keras.Model, steps: dict[str, Callable], batches: keras.utils.PyDataset
 ) -> dict[str, float]:
     """Return the seconds per training step in each way, on the first two batches, which differ in length."""
-    few, seconds = _Few(batches), {}
+    few, seconds = FirstTwo(batches), {}
     with _unchanged(model):
         for way, step in steps.items():
             model.train_function, ends = step, []
@@ -152,17 +153,3 @@ def _unchanged(model: keras.Model):
     finally:
         for variable, value in zip(variables, values, strict=True):
             variable.assign(value)
-
-
-class _Few(keras.utils.PyDataset):
-    """The first two batches: Keras infers the same shapes from them as from all, so it compiles once."""
-
-    def __init__(self, batches: keras.utils.PyDataset):
-        super().__init__()
-        self._made = [batches[number] for number in range(min(2, len(batches)))]
-
-    def __len__(self) -> int:
-        return len(self._made)
-
-    def __getitem__(self, index: int):
-        return self._made[index]

@@ -3,12 +3,12 @@
 import hashlib
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from kzoo.data import open_corpus, open_files
 from kzoo.data.cleaning import doubtful_rows, odd_rows, rows_table
 from kzoo.data.corpora import Corpus
+from kzoo.data.held_out import selected
 from kzoo.data.language_pairs import check_weights, language_pairs, two_languages
 from kzoo.data.text_files import read_lines
 from kzoo.errors import UserError
@@ -19,8 +19,12 @@ from kzoo.training.recipe import Recipe
 HELD_OUT = "held_out.json"  # in a run's folder: digests of the user's own text
 
 
-def recipe_corpus(recipe: Recipe) -> Corpus:
+def recipe_corpus(recipe: Recipe, text: Corpus | None = None) -> Corpus:
     """Return a recipe's corpus.
+
+    Args:
+        recipe: the recipe.
+        text: the user's own files, if `own_text` has opened them: they are not read again.
 
     Raises:
         UserError: no corpus has that name, or one of its files is missing.
@@ -28,33 +32,47 @@ def recipe_corpus(recipe: Recipe) -> Corpus:
     if recipe.corpus != "files":
         corpus = open_corpus(recipe.corpus)
     else:
-        # A machine with the shards needs no training text.
-        names = ("val", "test") if recipe.shards else ("train", "val", "test")
-        splits = {name: getattr(recipe, name) or None for name in names}
-        clean = recipe.clean is True and not recipe.shards
-        corpus = open_files(
-            **splits,
-            languages=text_languages(recipe),
-            columns=recipe.columns,
-            clean=clean,
-            approved=recipe.approved,
-        )
+        parts = {name: part for name, part in _own_splits(recipe).items() if isinstance(part, int | float)}
+        if text is None or {*text.splits} | parts.keys() != _own_splits(recipe).keys():
+            text = own_text(recipe)
+        corpus = selected(text, parts, clean=recipe.clean is True and not recipe.shards)
     return corpus.with_images(recipe.images) if recipe.images else corpus
 
 
-def check_own_files(recipe: Recipe):
+def own_text(recipe: Recipe) -> Corpus:
+    """Return the user's own files of a recipe as a corpus, with all their rows. Each file is read once.
+
+    Raises:
+        UserError: a file is missing.
+    """
+    splits = _own_splits(recipe).items()
+    files = {name: part for name, part in splits if not isinstance(part, int | float)}
+    others = {"columns": recipe.columns, "approved": recipe.approved}
+    return open_files(**files, languages=text_languages(recipe), **others)
+
+
+def _own_splits(recipe: Recipe) -> dict[str, list[str] | int | float]:
+    """Return what a recipe gives for each split: files, or the part of the training text to hold out."""
+    # A machine with the shards needs no training text.
+    names = ("val", "test") if recipe.shards else ("train", "val", "test")
+    return {name: part for name in names if (part := getattr(recipe, name))}
+
+
+def check_own_files(recipe: Recipe, corpus: Corpus | None = None):
     """Read the user's own files, to report errors in them before a backend is loaded.
+
+    Args:
+        recipe: the recipe.
+        corpus: its corpus; by default, it is opened.
 
     Raises:
         UserError: as for `recipe_corpus`; or a file is broken, empty, or not aligned with the others.
     """
     if recipe.corpus != "files":
         return
-    corpus = recipe_corpus(recipe)
-    first, *others = corpus.languages
+    corpus = corpus or recipe_corpus(recipe)
     for split in corpus.splits:
-        for language in others:
-            corpus.pairs(split, first, language)
+        corpus.sides(split, corpus.languages)
         corpus.more_references(split, corpus.languages[-1])
     if recipe.monolingual_target:
         monolingual_text(recipe, corpus)
@@ -77,17 +95,15 @@ def monolingual_text(recipe: Recipe, corpus: Corpus) -> list[str]:
     return found
 
 
-def odd_rows_table(recipe: Recipe) -> str:
-    """Return a table of the odd rows in the user's own training text.
+def odd_rows_table(recipe: Recipe, corpus: Corpus) -> str:
+    """Return a table of the odd rows in the user's own training text, from which a recipe's corpus is made.
 
     Raises:
-        UserError: as for `recipe_corpus`.
+        UserError: as for `check_own_files`.
     """
-    whole = {split: [] for split in ("val", "test") if not isinstance(getattr(recipe, split), list)}
-    corpus = recipe_corpus(replace(recipe, clean=False, images="", **whole))
-    languages = corpus.languages
-    sides, *held_out = ([corpus.sentences(split, code) for code in languages] for split in corpus.splits)
-    found = odd_rows(sides) + doubtful_rows(sides, languages, held_out)
+    text = corpus.whole or corpus
+    sides, *held_out = (text.sides(split, text.languages) for split in text.splits)
+    found = odd_rows(sides) + doubtful_rows(sides, text.languages, held_out)
     return rows_table(sides, found, recipe.clean is True)
 
 

@@ -6,6 +6,7 @@ A run finds the same errors, but later.
 from dataclasses import replace
 from pathlib import Path
 
+from kzoo.data.corpora import Corpus
 from kzoo.data.shards import INDEX, Shards, check_installed
 from kzoo.errors import UserError, nearest
 from kzoo.files import check_replaceable
@@ -26,12 +27,16 @@ from kzoo.training.run_folder import START, check_folder, saved_in
 from kzoo.training.trained_rows import ROWS
 
 
-def check_early(recipe: Recipe, folder: Path):
+def check_early(recipe: Recipe, folder: Path, text: Corpus | None = None) -> Corpus:
     """Check a recipe, its preset, its corpus and the run's folder, as far as no model is needed.
 
     Args:
         recipe: as `read_recipe` returns it.
         folder: the run's folder; it may be missing.
+        text: as in `recipe_corpus`.
+
+    Returns:
+        The corpus.
 
     Raises:
         UserError: they cannot be trained.
@@ -41,7 +46,7 @@ def check_early(recipe: Recipe, folder: Path):
     if recipe.languages:
         recipe_directions(recipe)
         recipe_weights(recipe)
-    corpus = recipe_corpus(recipe)
+    corpus = recipe_corpus(recipe, text)
     splits = ["train", recipe.validation]
     if recipe.shards:
         Shards(recipe.shards).require(**shard_settings(recipe))
@@ -51,7 +56,8 @@ def check_early(recipe: Recipe, folder: Path):
         if pictures and (recipe.images or not corpus.read_images):  # else it draws pictures
             corpus.images(split)
     check_folder(folder, recipe)
-    check_own_files(recipe)
+    check_own_files(recipe, corpus)
+    return corpus
 
 
 def check_preparation(recipe: Recipe, folder: Path) -> Recipe:

@@ -22,7 +22,7 @@ from kzoo.training.back_translation import back_translate
 from kzoo.training.checkpoints import Checkpoints, updates
 from kzoo.training.compiling import compile_step, tune_process
 from kzoo.training.cooldown import Cooldown, Occasionally
-from kzoo.training.corpus import odd_rows_table, recipe_corpus, record_held_out
+from kzoo.training.corpus import odd_rows_table, record_held_out
 from kzoo.training.language_model import train_language_model
 from kzoo.training.recipe import Recipe
 from kzoo.training.recipe_checks import check_recipe
@@ -30,7 +30,7 @@ from kzoo.training.report import HISTORY, Curves, History, RunReport, print_repo
 from kzoo.training.resuming import Preemption, fit_from
 from kzoo.training.run_folder import check_folder, claim, lock, record
 from kzoo.training.strategies import Strategy, open_strategy
-from kzoo.training.tasks import OneDirection, PreparedRun, Task, recipe_task
+from kzoo.training.tasks import PreparedRun, Task, recipe_task
 
 
 def train(
@@ -74,15 +74,15 @@ def train(
     with open_strategy(strategy) as strategy, Preemption(strategy).listening() as preemption:
         prints = verbose and strategy.is_chief
         _check_possible(recipe, strategy)
+        task = task(recipe)
         if recipe.monolingual_target:
-            corpus = recipe_corpus(recipe)
             check_folder(folder, recipe)
+            reverse_task = functools.partial(recipe_task, corpus=task.corpus)
 
             def train_reverse(reverse: Recipe, where: Path):
-                return train(reverse, where, verbose, strategy, lambda recipe: OneDirection(recipe, corpus))
+                return train(reverse, where, verbose, strategy, reverse_task)
 
-            back_translate(recipe, corpus, folder, train_reverse, began)
-        task = task(recipe)
+            back_translate(recipe, task.corpus, folder, train_reverse, began)
         with contextlib.ExitStack() as stack:  # the folder stays locked until the run ends
             with strategy.shared_errors():
                 if strategy.is_chief:
@@ -99,7 +99,7 @@ def train(
                 if line := unknown_line(run.unknown):
                     print(line)
                 if recipe.corpus == "files" and recipe.clean and not recipe.shards:
-                    print(odd_rows_table(recipe))
+                    print(odd_rows_table(recipe, task.corpus))
             checkpoints = Checkpoints(
                 folder / "checkpoints",
                 keep_best=recipe.average,

@@ -30,6 +30,9 @@ from kzoo.models import (
 from kzoo.presets import build, load
 from kzoo.presets.builders import BUILDERS
 from kzoo.text import SubwordTokenizer
+from kzoo.text.languages import Direction
+from kzoo.text.reading import Reading
+from kzoo.text.sentences import SplitTexts
 from kzoo.text.vocabulary import UnknownCharacters, unknown_characters
 from kzoo.training.back_translation import back_translated
 from kzoo.training.capitals import with_capitals
@@ -70,14 +73,14 @@ class PreparedRun:
     loss_unit: str = "token"
 
 
-def recipe_task(recipe: Recipe) -> "Task":
-    """Return the task of a recipe, with its text.
+def recipe_task(recipe: Recipe, corpus: Corpus | None = None) -> "Task":
+    """Return the task of a recipe, with its text: the `corpus`, which by default is opened.
 
     Raises:
         UserError: the text cannot be used.
     """
     kind = SeveralDirections if recipe.languages else OneDirection
-    return kind(recipe, recipe_corpus(recipe))
+    return kind(recipe, corpus or recipe_corpus(recipe))
 
 
 class Task:
@@ -122,7 +125,7 @@ class Task:
         translator.search = translator.search.changed(**recipe.search_settings())  # `None` keeps a setting
         return translator
 
-    def _kept(
+    def _fitting(
         self,
         split: str,
         languages: Sequence[str],
@@ -132,38 +135,55 @@ class Task:
     ) -> tuple[Sequence[list[list[int]]], np.ndarray | None]:
         """Cut or drop the sentences of aligned texts that are too long, as the recipe says.
 
-        `sides` are the token ids of the `texts`; `limit` is the maximum length of a sentence, with its start
-        or end symbol.
+        `sides` are the token ids of the `texts`. The other arguments and the errors are those of `_kept`.
 
         Returns:
             The token ids of each text, and the rows that are kept; `None` for all rows.
+        """
+        if self.recipe.truncate:
+            return [[tokens[: limit - 1] for tokens in side] for side in sides], None
+        kept = self._kept(split, languages, texts, [list(map(len, side)) for side in sides], limit)
+        return [rows_of(side, kept) for side in sides], kept
+
+    def _kept(
+        self,
+        split: str,
+        languages: Sequence[str],
+        texts: Sequence[list[str]],
+        counts: Sequence[list[int]],
+        limit: int,
+    ) -> np.ndarray | None:
+        """Return the rows of aligned texts that the recipe does not drop as too long; `None` for all rows.
+
+        `counts` are the numbers of tokens of the `texts`; `limit` is the maximum length of a sentence, with
+        its start or end symbol.
 
         Raises:
             UserError: a sentence is too long, and the recipe neither cuts nor drops it; or all are too long.
         """
         if self.recipe.truncate:
-            return [[tokens[: limit - 1] for tokens in side] for side in sides], None
-        lengths = np.array([list(map(len, side)) for side in sides]) + 1  # (languages, rows)
+            return None
+        lengths = np.array(counts) + 1  # (languages, rows)
         longest = lengths.max(axis=0)
         if self.recipe.too_long == "error" and longest.max() > limit:
             read = self.corpus.read(split, languages[0])
             given = longest[: len(read.sentences)]  # without those in capitals, which may be left out
             files = dict.fromkeys(self.corpus.read(split, language).where for language in languages)
-            pair = "sentence" if len(sides) == 1 else "sentence pair"
+            pair = "sentence" if len(texts) == 1 else "sentence pair"
             row = given.argmax()
             begins = texts[lengths[:, row].argmax()][row][:40]
             # The rows' numbers in the file, if not all are read.
             check_longest(given, limit, f"split {split} ({', '.join(files)}): {begins!r}…, {pair}", read.rows)
         kept = np.flatnonzero(longest <= limit)
         if len(kept) == len(longest):
-            return sides, None
+            return None
         if not len(kept):
             raise UserError(
                 f"split {split}: all sentences are longer than {limit} tokens: "
                 "raise model.max_length or tokens"
             )
         print_dropped(split, len(longest) - len(kept), len(longest), limit)
-        return [rows_of(side, kept) for side in sides], kept
+        return kept
 
 
 class OneDirection(Task):
@@ -179,6 +199,7 @@ class OneDirection(Task):
             sides = corpus.pairs("train", *languages)
             self.sides = with_capitals(sides, languages, recipe.capitals, recipe.seed)
         self.validation = corpus.pairs(recipe.validation, recipe.source, recipe.target)
+        self._further = None
 
     def learn(self, folder: Path) -> list:
         """Return the tokenizers of the run in `folder`; learn its vocabularies if it has none."""
@@ -190,8 +211,9 @@ class OneDirection(Task):
         """Return the training text, with the further rows of `monolingual_target`."""
         if not self.recipe.monolingual_target:
             return self.sides
-        further = back_translated(self.recipe, self.corpus, folder)
-        return [[*side, *more] for side, more in zip(self.sides, further, strict=True)]
+        if self._further is None:
+            self._further = back_translated(self.recipe, self.corpus, folder)
+        return [[*side, *more] for side, more in zip(self.sides, self._further, strict=True)]
 
     def record_rows(self, folder: Path):
         """Write the digests of the training text's rows to the run's folder."""
@@ -204,9 +226,11 @@ class OneDirection(Task):
         recipe, split, translator = self.recipe, self.recipe.validation, self.build(folder)
         train_images, images = self._images(translator)
         source, target = self.validation
-        sides = [translator.source_tokenizer(source)]
-        (tokens,), kept = self._kept(split, [recipe.source], [source], sides, translator.max_length)
-        source, target, images = (rows_of(rows, kept) for rows in (source, target, images))
+        readings = as_read(translator, source, translator.direction())
+        longest = translator.max_length
+        kept = self._kept(split, [recipe.source], [source], [counts_of(readings)], longest)
+        parts = source, target, images, readings
+        source, target, images, readings = (rows_of(part, kept) for part in parts)
         if self.shards:
             batches, unknown = self._sharded_batches(translator), self.shards.unknown
         else:
@@ -219,9 +243,9 @@ class OneDirection(Task):
             batches = self._batches(translator, "train", texts, sides, train_images)
         validation = None
         if recipe.language_model_epochs:
-            sides = tokens, translator.target_tokenizer(target)
+            sides = [reading.tokens for reading in readings], translator.target_tokenizer(target)
             validation = self._batches(translator, split, (source, target), sides, images)
-        scorer = self.scorer(translator, source, target, images)
+        scorer = self.scorer(translator, source, target, images, readings)
         digest = data_digest(batches, (source, target), images)
         return PreparedRun(translator, batches, scorer, digest, unknown, validation)
 
@@ -271,14 +295,17 @@ class OneDirection(Task):
     def _batches(self, translator: keras.Model, split: str, texts, sides, images) -> Batches:
         recipe, longest = self.recipe, translator.max_length
         languages, limit = (recipe.source, recipe.target), min(longest, recipe.tokens)
-        sides, kept = self._kept(split, languages, texts, sides, limit)
+        sides, kept = self._fitting(split, languages, texts, sides, limit)
         settings = recipe.tokens, recipe.num_shapes, recipe.seed
         return Batches(*sides, *settings, max_length=longest, images=rows_of(images, kept))
 
-    def scorer(self, translator: keras.Model, source: list[str], target: list[str], images=None):
+    def scorer(
+        self, translator: keras.Model, source: list[str], target: list[str], images=None, readings=None
+    ) -> keras.callbacks.Callback:
         """Return the callback that scores the model on validation text after each epoch."""
         recipe, lowercase = self.recipe, translator.target_tokenizer.lowercases
-        return TranslationScore(source, target, recipe.target, recipe.truncate, images, lowercase)
+        others = recipe.truncate, images, lowercase
+        return TranslationScore(source, target, recipe.target, *others, readings=readings)
 
 
 class SeveralDirections(Task):
@@ -288,15 +315,10 @@ class SeveralDirections(Task):
         super().__init__(recipe, corpus)
         self.directions = recipe_directions(recipe)
         self.weights = recipe_weights(recipe)
-        first, *others = self.text_languages = text_languages(recipe)
-        self.sides, self.validation = (
-            # Each beside the first, because an error names both files.
-            [corpus.sentences(split, first), *(corpus.pairs(split, first, other)[1] for other in others)]
-            for split in ("train", recipe.validation)
-        )
-        self.sides = with_capitals(
-            self.sides, self.text_languages, recipe.capitals, recipe.seed, several=True
-        )
+        languages = self.text_languages = text_languages(recipe)
+        sides = corpus.sides("train", languages)
+        self.sides = with_capitals(sides, languages, recipe.capitals, recipe.seed, several=True)
+        self.validation = corpus.sides(recipe.validation, languages)
 
     def learn(self, folder: Path) -> dict:
         """Return the tokenizers of the run in `folder`; learn its vocabularies if it has none."""
@@ -309,17 +331,19 @@ class SeveralDirections(Task):
     def prepare(self, folder):
         recipe, languages, translator = self.recipe, self.text_languages, self.build(folder)
         tokenizers = [translator.tokenizers[language] for language in languages]
-        sides = tokenized(tokenizers, self.validation)
-        longest = translator.max_length
-        _, kept = self._kept(recipe.validation, languages, self.validation, sides, longest)
-        validation = {
-            language: rows_of(text, kept) for language, text in zip(languages, self.validation, strict=True)
-        }
+        texts, longest = dict(zip(languages, self.validation, strict=True)), translator.max_length
+        # In any direction, a sentence is read alike.
+        readings = {language: as_read(translator, text, (language,) * 2) for language, text in texts.items()}
+        counts = list(map(counts_of, readings.values()))
+        kept = self._kept(recipe.validation, languages, self.validation, counts, longest)
+        texts, readings = (
+            {language: rows_of(rows, kept) for language, rows in some.items()} for some in (texts, readings)
+        )
         sides = tokenized(tokenizers, self.sides)
         unknown = unknown_by_language(languages, tokenizers, self.sides, sides)
         print_rare_subwords(recipe, tokenizers, sides)
         batches = self.batches(sides, longest)
-        scorer, digest = self.scorer(translator, validation), data_digest(batches, validation)
+        scorer, digest = self.scorer(translator, texts, readings), data_digest(batches, texts)
         return PreparedRun(translator, batches, scorer, digest, unknown, loss_unit="sentence")
 
     def _built(self, tokenizers: dict) -> keras.Model:
@@ -335,7 +359,7 @@ class SeveralDirections(Task):
         """
         recipe, languages = self.recipe, self.text_languages
         limit = longest if recipe.sentences else min(longest, recipe.tokens)
-        sides, _ = self._kept("train", languages, self.sides, sides, limit)
+        sides, _ = self._fitting("train", languages, self.sides, sides, limit)
         return PairBatches(
             dict(zip(languages, sides, strict=True)),
             self.directions,
@@ -349,12 +373,27 @@ class SeveralDirections(Task):
             longest,
         )
 
-    def scorer(self, translator: keras.Model, validation: dict[str, list[str]]) -> keras.callbacks.Callback:
+    def scorer(
+        self, translator: keras.Model, texts: dict[str, list[str]], readings: dict[str, list[Reading]]
+    ) -> keras.callbacks.Callback:
         """Return the callback that scores each direction on validation text after each epoch."""
         count = self.recipe.validation_sentences or None
-        text = {language: sentences[:count] for language, sentences in validation.items()}
+        texts, readings = (
+            {language: rows[:count] for language, rows in some.items()} for some in (texts, readings)
+        )
         lowercase = all(tokenizer.lowercases for tokenizer in translator.tokenizers.values())
-        return DirectionScores(text, self.directions, self.recipe.truncate, lowercase)
+        return DirectionScores(texts, self.directions, self.recipe.truncate, lowercase, readings)
+
+
+def as_read(translator: keras.Model, texts: list[str], direction: Direction) -> list[Reading]:
+    """Return sentences as a translator reads them; those that are too long are cut."""
+    split = SplitTexts(texts, [direction] * len(texts), False, translator.codes_in_text)
+    return list(translator.readings(split, truncate=True))
+
+
+def counts_of(readings: Sequence[Reading]) -> list[int]:
+    """Return the number of tokens of each sentence, with those that are cut."""
+    return [len(reading.tokens) + reading.cut for reading in readings]
 
 
 def tokenized(tokenizers: Sequence[Tokenizer], texts: Sequence[list[str]]) -> list[list[list[int]]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from kzoo.data.corpora import Corpus
-from kzoo.data.own_files import DIGEST, digests
+from kzoo.data.held_out import DIGEST, digests
 from kzoo.files import atomic_write
 from kzoo.training.run_folder import START
 

@@ -9,18 +9,19 @@ from sacrebleu.metrics import CHRF
 
 from kzoo.data import FeatureFile
 from kzoo.decoding import SearchSettings
-from kzoo.decoding.text_translator import Prepared
+from kzoo.decoding.text_reader import Prepared
 from kzoo.hub.preset import direction_key
 from kzoo.text.bleu import bleu_metric
 from kzoo.text.hypotheses import Hypothesis
-from kzoo.text.reading import UnknownCharactersWarning, lacking_line
+from kzoo.text.languages import Direction
+from kzoo.text.reading import Reading, UnknownCharactersWarning, lacking_line
 from kzoo.text.sentences import SplitTexts
 
 
 class TranslationScore(keras.callbacks.Callback):
     """Translates a validation set greedily after each epoch; logs sacreBLEU's `val_bleu` and `val_chrf2`.
 
-    The set is tokenized once. Place it before the callbacks that read the log.
+    The set is read once. Place it before the callbacks that read the log.
 
     Args:
         source: source sentences.
@@ -30,6 +31,8 @@ class TranslationScore(keras.callbacks.Callback):
         images: one image per source sentence, for a model that reads images.
         lowercase: ignore case in scoring, for models that output lower case.
         direction: a multilingual model's source and target language.
+        readings: the sources as the translator reads them, with `images` that fit it; by default, it reads
+            them when it first translates.
     """
 
     def __init__(
@@ -40,12 +43,13 @@ class TranslationScore(keras.callbacks.Callback):
         truncate: bool = False,
         images: np.ndarray | FeatureFile | None = None,
         lowercase: bool = False,
-        direction: tuple[str | None, str | None] = (None, None),
+        direction: Direction = (None, None),
+        readings: list[Reading] | None = None,
     ):
         super().__init__()
         self.source, self.target, self.language = source, target, language
         self.truncate, self.images, self.lowercase, self.direction = truncate, images, lowercase, direction
-        self._prepared: Prepared | None = None
+        self._readings, self._prepared = readings, None
 
     def on_epoch_end(self, epoch, logs=None):
         start = time.perf_counter()
@@ -81,14 +85,14 @@ class TranslationScore(keras.callbacks.Callback):
         if self._prepared is None:
             directions = [direction] * len(self.source)
             split = SplitTexts(self.source, directions, False, translator.codes_in_text)
-            self._prepared = translator.prepared(split, search, self.truncate, self.images)
+            if self._readings is None:
+                self._prepared = translator.prepared(split, search, self.truncate, self.images)
+            else:
+                self._prepared = Prepared(split, self._readings, self.images, None)
             readings = self._prepared.readings
             if line := lacking_line([reading for reading in readings if reading.lacking], len(readings)):
                 warnings.warn(line, UnknownCharactersWarning, stacklevel=2)
-        prepared = self._prepared
-        tokens = [reading.tokens for reading in prepared.readings]
-        found = translator.n_best_of_tokens(tokens, 1, search, None, 2, prepared.images, None, *direction)
-        return [best for (best,) in prepared.split.join(prepared.restored(found))]
+        return [best for (best,) in translator.n_best_of_prepared(self._prepared, 1, search, direction)]
 
 
 class DirectionScores(keras.callbacks.Callback):
@@ -101,6 +105,8 @@ class DirectionScores(keras.callbacks.Callback):
         text: for each language, its sentences; all are aligned.
         directions: (source, target) languages.
         truncate, lowercase: as in `TranslationScore`.
+        readings: for each language, its sentences as the translator reads them; by default, it reads them
+            when it first translates.
     """
 
     def __init__(
@@ -109,12 +115,14 @@ class DirectionScores(keras.callbacks.Callback):
         directions: list[tuple[str, str]],
         truncate: bool = False,
         lowercase: bool = False,
+        readings: dict[str, list[Reading]] | None = None,
     ):
         super().__init__()
-        self.directions = {
-            pair: TranslationScore(text[pair[0]], text[pair[1]], pair[1], truncate, None, lowercase, pair)
-            for pair in directions
-        }
+        self.directions = {}
+        for source, target in directions:
+            others = truncate, None, lowercase, (source, target), readings and readings[source]
+            score = TranslationScore(text[source], text[target], target, *others)
+            self.directions[source, target] = score
 
     def on_epoch_end(self, epoch, logs=None):
         start = time.perf_counter()

@@ -15,7 +15,7 @@ from message_of import message_of
 from PIL import Image
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
-from kzoo.decoding import SearchSettings, text_translator
+from kzoo.decoding import SearchSettings, text_reader
 from kzoo.export import graph_search
 from kzoo.images import read_picture
 from kzoo.models import Translator
@@ -126,7 +126,7 @@ def only_tokenized(monkeypatch):
     def read(tokenize, sentences, *_):
         return [Reading(tokens) for tokens in tokenize(sentences)]
 
-    monkeypatch.setattr(text_translator, "read", read)
+    monkeypatch.setattr(text_reader, "read", read)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -7,8 +7,9 @@ from keras import ops
 
 from kzoo.errors import UserError
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
+from kzoo.models.segments import tags_to_segments
 from kzoo.models.tagger import CharacterTagger
-from kzoo.text import CharacterTokenizer, tags_to_segments
+from kzoo.text import CharacterTokenizer
 
 LETTERS = "abcdefghij"
 TAGS = ["B-N", "I-N", "B-V"]

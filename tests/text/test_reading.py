@@ -88,10 +88,10 @@ def made(sentences, size):
     return Subwords(train_subwords(sentences, size))
 
 
-def translated(tokenizer, text, translation="zwei istanbul", **options):
+def translated(tokenizer, text, source, target=None, translation="zwei istanbul"):
     """Return the text that is read, and what becomes of a translation."""
-    readings = read(tokenizer, [text], **options)
-    ((best,),) = restored(readings, [[Hypothesis(translation, -1.0)]])
+    readings = read(tokenizer, [text], source)
+    ((best,),) = restored(readings, [[Hypothesis(translation, -1.0)]], [target])
     return tokenizer.detokenize([readings[0].tokens])[0], best.text
 
 
@@ -140,13 +140,13 @@ def test_capitals_that_the_training_text_taught_stay():
 
 
 def test_a_sentence_with_a_prefix_or_a_code_is_not_rewritten(english):
-    reading, other = read(english, ["TWO MEN", "你好"], "en", "de", prefixes=["zwei", "z"])
+    reading, other = read(english, ["TWO MEN", "你好"], "en", prefixes=["zwei", "z"])
     assert reading.tokens == english(["TWO MEN"])[0] and reading.restore is None
     assert other.tokens == english(["你好"])[0] and other.lacking == "你好"
-    (reading,) = read(english, [">>fra<<TWO MEN"], "en", "fr", codes=True)
+    (reading,) = read(english, [">>fra<<TWO MEN"], "en", codes=True)
     assert reading.tokens == english([">>fra<<Two men"])[0]
-    (reading,) = read(english, [">>fra<<你好"], "en", "fr", codes=True)
-    assert reading.restore("") == "你好"
+    (reading,) = read(english, [">>fra<<你好"], "en", codes=True)
+    assert reading.restore("", "fr") == "你好"
 
 
 def test_characters_that_draw_the_same_or_are_compatible_are_read_as_the_known_one():

@@ -1,6 +1,7 @@
 """What is chosen for the user's own text, and how `kzoo train` takes text files without a recipe."""
 
 import json
+from pathlib import Path
 
 import pytest
 import sentencepiece
@@ -12,7 +13,8 @@ from kzoo.data import open_corpus
 from kzoo.text import train_subwords
 from kzoo.training import read_recipe
 from kzoo.training.capitals import with_capitals
-from kzoo.training.choice import SIZES, choose, languages_of
+from kzoo.training.choice import SIZES, choose, languages_of, text_of
+from kzoo.training.corpus import odd_rows_table, recipe_corpus
 from kzoo.training.recipe_files import completed, text_values
 
 
@@ -34,6 +36,19 @@ def test_three_lines_are_a_recipe(files, tmp_path):
     chosen = read_recipe(recipe)
     assert (chosen.corpus, chosen.train, chosen.val, chosen.test) == ("files", files, 124, 124)
     assert chosen.preset == "pope_tiny" and chosen.optimizer == "noam"
+
+
+def test_the_text_that_a_choice_was_made_for_is_not_read_again(files):
+    values = text_values(files, None, None)
+    text = text_of(values)
+    recipe = completed(values, choose(values, text), "my text")
+    expected = recipe_corpus(recipe)
+    sides = {split: expected.pairs(split, "en", "de") for split in expected.splits}
+    for file in files:
+        Path(file).unlink()
+    corpus = recipe_corpus(recipe, text)
+    assert {split: corpus.pairs(split, "en", "de") for split in corpus.splits} == sides
+    assert odd_rows_table(recipe, corpus)
 
 
 def test_minutes_in_a_recipe_are_those_of_the_command(files, tmp_path):

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from kzoo.cli import app
 from kzoo.cli.scoring import score_run
 from kzoo.data import FeatureFile, open_corpus
-from kzoo.data.own_files import DIGEST
+from kzoo.data.held_out import DIGEST
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.evaluation.text_to_score import check_same_held_out, directions_to_score, own_corpus
 from kzoo.hub import Preset
@@ -209,7 +209,7 @@ def test_the_end_of_a_run_says_how_good_it_is(tmp_path, capsys):
     (tmp_path / "recipe.json").write_text(json.dumps(dataclasses.asdict(recipe)))
     record_held_out(tmp_path, recipe, recipe_corpus(recipe))
     (tmp_path / "preset").symlink_to(SHELF / "pope_small_multi30k_en_de")
-    score_run(tmp_path, recipe)
+    score_run(tmp_path, recipe, recipe_corpus(recipe))
     printed, page = capsys.readouterr().out, (tmp_path / "report.html").read_text("utf-8")
     translations = re.findall("^translation: (.*)", printed, re.M)
     assert len(translations) == 10
@@ -322,8 +322,8 @@ def test_rows_that_are_left_out_are_neither_trained_on_nor_held_out(tmp_path):
     record_held_out(tmp_path, recipe, corpus)
     scored = own_corpus(Preset(tmp_path / "preset"), [])
     assert scored.pairs("test", "en", "de") == corpus.pairs("test", "en", "de")
-    assert "31 are left out" in odd_rows_table(recipe)
-    assert "31 would be left out" in odd_rows_table(dataclasses.replace(recipe, clean="report"))
+    assert "31 are left out" in odd_rows_table(recipe, corpus)
+    assert "31 would be left out" in odd_rows_table(dataclasses.replace(recipe, clean="report"), corpus)
 
 
 def test_a_sentence_that_is_too_long_has_the_number_of_its_line(tmp_path):

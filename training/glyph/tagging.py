@@ -11,9 +11,9 @@ from kzoo.data.batch_shapes import differing_first_two
 from kzoo.errors import UserError
 from kzoo.layers import GlyphEmbedding
 from kzoo.models import Adagrad, CharacterTagger, Translator
+from kzoo.models.segments import Segment, segments_to_tags
 from kzoo.models.tagger import padded_length
-from kzoo.text import CharacterTokenizer, render_glyphs, segments_to_tags
-from kzoo.text.segments import Segment
+from kzoo.text import CharacterTokenizer, render_glyphs
 from kzoo.text.vocabulary import SPECIAL
 from training.glyph.treebanks import text_of
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kzoo.data.text_files import read_lines
 from kzoo.errors import UserError, nearest
-from kzoo.text.segments import Segment, segments_to_tags
+from kzoo.models.segments import Segment, segments_to_tags
 from training.paper_tables import data_folder
 
 # Universal Dependencies: training text (PUD and HK in traditional characters), and a test set in two scripts.

@@ -12,8 +12,8 @@ from PIL import Image
 
 from kzoo.data import open_corpus, open_files
 from kzoo.data.corpora import picture_names
+from kzoo.data.feature_extraction import SEED, extract_features
 from kzoo.images import read_picture
-from kzoo.training.feature_extraction import SEED, extract_features
 
 NETWORK = {"model": "MobileNet", "weights": "random", "batch_size": 3}
 WHOLE, REGIONS = "predictions", "conv_pw_13_relu"
@@ -272,7 +272,7 @@ def read(monkeypatch):
         names.append(path.name)
         return read_picture(path, size)
 
-    monkeypatch.setattr("kzoo.training.feature_extraction.read_picture", noted)
+    monkeypatch.setattr("kzoo.data.feature_extraction.read_picture", noted)
     return names
 
 

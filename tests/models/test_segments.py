@@ -4,7 +4,7 @@ import itertools
 
 from message_of import message_of
 
-from kzoo.text import segments_to_tags, tags_to_segments
+from kzoo.models.segments import segments_to_tags, tags_to_segments
 
 
 def test_there_and_back():

@@ -1,0 +1,148 @@
+"""How the translators of both engines read texts: sentences as token ids, with their images and prefixes."""
+
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kzoo.decoding.search_settings import SearchSettings
+from kzoo.errors import UserError
+from kzoo.images import image_rows
+from kzoo.text.hypotheses import Hypothesis
+from kzoo.text.languages import Direction
+from kzoo.text.reading import Reading, read, restored
+from kzoo.text.sentences import SplitTexts
+from kzoo.text.texts import check_lengths, check_tokenizer, checked_texts, tokenize_prefixes
+from kzoo.text.two_languages import TwoLanguages
+
+
+class Prepared(NamedTuple):
+    """Texts as the search takes them.
+
+    Attributes:
+        split: the texts' sentences; it joins their translations.
+        readings: each sentence as the model reads it.
+        images: each sentence's image, `(N, *image_shape)`; `None` if the model reads text only.
+        prefixes: the token ids that each sentence's translations begin with; `None` for none.
+    """
+
+    split: SplitTexts
+    readings: list[Reading]
+    images: np.ndarray | None
+    prefixes: list[list[int]] | None
+
+    @property
+    def lacking(self) -> list[str]:
+        """Each text's characters that the vocabulary lacks."""
+        found = [""] * len(self.split.directions)
+        for text, reading in zip(self.split.text_of, self.readings, strict=True):
+            found[text] += "".join(c for c in reading.lacking if c not in found[text])
+        return found
+
+    def restored(self, found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
+        """Return each sentence's hypotheses in its own case; of a sentence that is copied, the sentence."""
+        languages = (self.split.directions[text][1] for text in self.split.text_of)
+        return restored(self.readings, found, languages)
+
+
+class TextReader(TwoLanguages):
+    """Base of both engines' translators: texts as their search takes them.
+
+    A subclass may read several languages (`direction`, `tokenizers_of`).
+
+    Attributes:
+        max_length: int. The most tokens that the model reads or writes, with the end symbol.
+        image_shape: the shape of a sentence's image; `None` if the model reads text only.
+        glyphs: the bitmaps that the source's characters are read from, `(V, 22, 22)`; `None` for most models.
+        extractor: fields of the `kzoo.data.Extractor` that computes the features that it reads; `None`: any.
+    """
+
+    max_length: int
+    image_shape: tuple[int, ...] | None = None
+    glyphs: np.ndarray | None = None
+    extractor: dict | None = None
+
+    def prepared(
+        self,
+        split: SplitTexts,
+        search: SearchSettings,
+        truncate: bool = False,
+        images: np.ndarray | Sequence | None = None,
+        prefixes: Iterable[str] | None = None,
+        unknown: str = "copy",
+    ) -> Prepared:
+        """Return texts, their images and their prefixes as the search takes them.
+
+        Arguments and errors are those of `translate`, for each of the split texts.
+        """
+        prefixes = split.prefixes(prefixes)
+        readings = list(self.readings(split, truncate, prefixes, unknown))
+        begun, longest = [], min(search.max_length or self.max_length, self.max_length)
+        for some, direction in split.portions() if prefixes else ():
+            _, tokenizer = self.tokenizers_of(*direction)
+            tokenize = functools.partial(tokenizer, **self.tokenizer_options(tokenizer, *direction))
+            begun += tokenize_prefixes(tokenize, prefixes[some], longest - 1)
+        images = image_rows(images, len(split.directions), self.image_shape, self.extractor)
+        if images is not None and len(split.sentences) > len(images):
+            images = images[split.text_of]
+        return Prepared(split, readings, images, begun if any(begun) else None)
+
+    def readings(
+        self,
+        split: SplitTexts,
+        truncate: bool = False,
+        prefixes: list[str] | None = None,
+        unknown: str = "copy",
+    ) -> Iterator[Reading]:
+        """Yield sentences as the model reads them; `kzoo.text.reading` says what it changes.
+
+        Works in portions, so that a sentence that is too long is found early.
+
+        Args:
+            split: the sentences.
+            prefixes: of each sentence.
+
+        The other arguments are those of `translate`.
+
+        Raises:
+            UserError: the model has no tokenizer; a sentence is too long, or mostly unknown while `unknown`
+                is `"error"`.
+        """
+        most = self.max_length - 1
+        for some, (source, target) in split.portions():
+            tokenizer, _ = self.tokenizers_of(source, target)
+            check_tokenizer(tokenizer)
+            tokenize = functools.partial(tokenizer, **self.tokenizer_options(tokenizer, source, target))
+            sentences, begun = split.sentences[some], prefixes and prefixes[some]
+            codes = bool(self.codes_in_text)
+            found = read(tokenize, sentences, source, unknown, begun, codes, self.drawable)
+            check_lengths(sentences, found, most, truncate, some.start + 1)
+            for reading in found:
+                tokens = reading.tokens
+                yield reading._replace(tokens=tokens[:most], cut=max(len(tokens) - most, 0))
+
+    def _tokens(self, texts: Iterable[str], direction: Direction, truncate: bool = False) -> list[list[int]]:
+        """Return the token ids of sentences as `translate` reads them; it has the errors of `translate`."""
+        texts = checked_texts(texts)
+        split = SplitTexts(texts, [direction] * len(texts), False, self.codes_in_text)
+        return [reading.tokens for reading in self.readings(split, truncate, unknown="translate")]
+
+    def _read(self, text: str, direction: Direction) -> list[int]:
+        """Return the token ids of one sentence, which may not be empty."""
+        (tokens,) = self._tokens([text], direction)
+        if not tokens:
+            raise UserError(f"{text!r} has no word to attend to")
+        return tokens
+
+    def _read_translation(self, translation: str, direction: Direction) -> list[int]:
+        """Return the token ids of a translation."""
+        tokenizer = self.tokenizers_of(*direction)[1]
+        tokenize = functools.partial(tokenizer, **self.tokenizer_options(tokenizer, *direction))
+        readings = read(tokenize, checked_texts([translation]), direction[1], unknown="translate")
+        check_lengths([translation], readings, self.max_length - 1)
+        return readings[0].tokens
+
+    def drawable(self, characters: str) -> str:
+        """Return those of characters that the vocabulary lacks which the model reads from their pixels."""
+        return ""
