@@ -3,6 +3,9 @@
 import hashlib
 import json
 import os
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from kzoo.data import open_corpus, open_files
@@ -10,7 +13,7 @@ from kzoo.data.cleaning import doubtful_rows, odd_rows, rows_table
 from kzoo.data.corpora import Corpus
 from kzoo.data.held_out import selected
 from kzoo.data.language_pairs import check_weights, language_pairs, two_languages
-from kzoo.data.text_files import read_lines
+from kzoo.data.text_files import Text, read_lines
 from kzoo.errors import UserError
 from kzoo.files import read_object, write_json
 from kzoo.presets.builders import BUILDERS
@@ -24,7 +27,7 @@ def recipe_corpus(recipe: Recipe, text: Corpus | None = None) -> Corpus:
 
     Args:
         recipe: the recipe.
-        text: the user's own files, if `own_text` has opened them: they are not read again.
+        text: the user's own training text, if `own_text` has opened it: it is not read again.
 
     Raises:
         UserError: no corpus has that name, or one of its files is missing.
@@ -32,30 +35,30 @@ def recipe_corpus(recipe: Recipe, text: Corpus | None = None) -> Corpus:
     if recipe.corpus != "files":
         corpus = open_corpus(recipe.corpus)
     else:
-        parts = {name: part for name, part in _own_splits(recipe).items() if isinstance(part, int | float)}
-        if text is None or {*text.splits} | parts.keys() != _own_splits(recipe).keys():
-            text = own_text(recipe)
-        corpus = selected(text, parts, clean=recipe.clean is True and not recipe.shards)
+        # A machine with the shards needs no training text.
+        names = ("val", "test") if recipe.shards else ("train", "val", "test")
+        parts = {name: part for name in names if isinstance(part := getattr(recipe, name), int | float)}
+        corpus = own_text(recipe, [name for name in names if name not in parts])
+        if text is not None:
+            corpus = replace(corpus, read=partial(_read_of, text, corpus))
+        corpus = selected(corpus, parts, clean=recipe.clean is True and not recipe.shards)
     return corpus.with_images(recipe.images) if recipe.images else corpus
 
 
-def own_text(recipe: Recipe) -> Corpus:
-    """Return the user's own files of a recipe as a corpus, with all their rows. Each file is read once.
+def own_text(recipe: Recipe, splits: Sequence[str] = ("train",)) -> Corpus:
+    """Return the user's own files of a recipe's splits as a corpus, with all rows. Each file is read once.
 
     Raises:
         UserError: a file is missing.
     """
-    splits = _own_splits(recipe).items()
-    files = {name: part for name, part in splits if not isinstance(part, int | float)}
+    files = {name: getattr(recipe, name) or None for name in splits}
     others = {"columns": recipe.columns, "approved": recipe.approved}
     return open_files(**files, languages=text_languages(recipe), **others)
 
 
-def _own_splits(recipe: Recipe) -> dict[str, list[str] | int | float]:
-    """Return what a recipe gives for each split: files, or the part of the training text to hold out."""
-    # A machine with the shards needs no training text.
-    names = ("val", "test") if recipe.shards else ("train", "val", "test")
-    return {name: part for name in names if (part := getattr(recipe, name))}
+def _read_of(text: Corpus, corpus: Corpus, split: str, language: str) -> Text:
+    """Return a text of a corpus, read from another if that has the split."""
+    return (text if split in text.splits else corpus).read(split, language)
 
 
 def check_own_files(recipe: Recipe, corpus: Corpus | None = None):

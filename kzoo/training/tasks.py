@@ -125,7 +125,7 @@ class Task:
         translator.search = translator.search.changed(**recipe.search_settings())  # `None` keeps a setting
         return translator
 
-    def _fitting(
+    def _kept(
         self,
         split: str,
         languages: Sequence[str],
@@ -135,17 +135,17 @@ class Task:
     ) -> tuple[Sequence[list[list[int]]], np.ndarray | None]:
         """Cut or drop the sentences of aligned texts that are too long, as the recipe says.
 
-        `sides` are the token ids of the `texts`. The other arguments and the errors are those of `_kept`.
+        `sides` are the token ids of the `texts`. The other arguments and the errors are those of `_kept_rows`.
 
         Returns:
             The token ids of each text, and the rows that are kept; `None` for all rows.
         """
         if self.recipe.truncate:
             return [[tokens[: limit - 1] for tokens in side] for side in sides], None
-        kept = self._kept(split, languages, texts, [list(map(len, side)) for side in sides], limit)
+        kept = self._kept_rows(split, languages, texts, [list(map(len, side)) for side in sides], limit)
         return [rows_of(side, kept) for side in sides], kept
 
-    def _kept(
+    def _kept_rows(
         self,
         split: str,
         languages: Sequence[str],
@@ -228,7 +228,7 @@ class OneDirection(Task):
         source, target = self.validation
         readings = as_read(translator, source, translator.direction())
         longest = translator.max_length
-        kept = self._kept(split, [recipe.source], [source], [counts_of(readings)], longest)
+        kept = self._kept_rows(split, [recipe.source], [source], [counts_of(readings)], longest)
         parts = source, target, images, readings
         source, target, images, readings = (rows_of(part, kept) for part in parts)
         if self.shards:
@@ -295,7 +295,7 @@ class OneDirection(Task):
     def _batches(self, translator: keras.Model, split: str, texts, sides, images) -> Batches:
         recipe, longest = self.recipe, translator.max_length
         languages, limit = (recipe.source, recipe.target), min(longest, recipe.tokens)
-        sides, kept = self._fitting(split, languages, texts, sides, limit)
+        sides, kept = self._kept(split, languages, texts, sides, limit)
         settings = recipe.tokens, recipe.num_shapes, recipe.seed
         return Batches(*sides, *settings, max_length=longest, images=rows_of(images, kept))
 
@@ -335,7 +335,7 @@ class SeveralDirections(Task):
         # In any direction, a sentence is read alike.
         readings = {language: as_read(translator, text, (language,) * 2) for language, text in texts.items()}
         counts = list(map(counts_of, readings.values()))
-        kept = self._kept(recipe.validation, languages, self.validation, counts, longest)
+        kept = self._kept_rows(recipe.validation, languages, self.validation, counts, longest)
         texts, readings = (
             {language: rows_of(rows, kept) for language, rows in some.items()} for some in (texts, readings)
         )
@@ -359,7 +359,7 @@ class SeveralDirections(Task):
         """
         recipe, languages = self.recipe, self.text_languages
         limit = longest if recipe.sentences else min(longest, recipe.tokens)
-        sides, _ = self._fitting("train", languages, self.sides, sides, limit)
+        sides, _ = self._kept("train", languages, self.sides, sides, limit)
         return PairBatches(
             dict(zip(languages, sides, strict=True)),
             self.directions,

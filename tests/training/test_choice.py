@@ -45,7 +45,7 @@ def test_the_text_that_a_choice_was_made_for_is_not_read_again(files):
     expected = recipe_corpus(recipe)
     sides = {split: expected.pairs(split, "en", "de") for split in expected.splits}
     for file in files:
-        Path(file).unlink()
+        Path(file).write_text("another text\n")
     corpus = recipe_corpus(recipe, text)
     assert {split: corpus.pairs(split, "en", "de") for split in corpus.splits} == sides
     assert odd_rows_table(recipe, corpus)
