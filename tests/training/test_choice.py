@@ -73,6 +73,12 @@ def test_other_recipes_are_as_they_were(other, files):
     assert choose(text_values(files, None, None) | other) == {}
 
 
+def test_a_trained_preset_of_several_languages_takes_text_in_those_that_are_trained(files):
+    several = {"preset": "attention_bridge_m2m_scenes", "languages": ["en", "de", "zh"], "train": files}
+    values = several | {"directions": ["en-de"]}
+    assert recipe_corpus(completed(values, choose(values), "my text")).languages == ("en", "de")
+
+
 def test_a_trained_preset_keeps_its_vocabulary_and_is_trained_gently(files):
     chosen = choose(text_values(files, None, None, ["preset=pope_small_multi30k_en_de", "epochs=3"]))
     assert not chosen.keys() & {"preset", "vocabulary_size", "epochs", "warmup_steps", "capitals"}
