@@ -191,8 +191,8 @@ def translate(
     plain = document.plain_texts if document else sentences
     whole = SplitTexts(plain, [languages] * len(sentences), split, translator.codes_in_text)
     begun = whole.prefixes(rows.get("prefixes"))
-    # All are checked before the first block is translated. Each is then read again: that takes 0.1 % of the time
-    # of translating, and to keep all token ids would take twice the memory of the text.
+    # All are checked before the first block is translated. That they are read again then takes 0.1 % of the
+    # time; to keep all token ids would take twice the memory of the text.
     lacking = [reading for reading in translator.readings(whole, truncate, begun, unknown) if reading.lacking]
     notice = lacking_line(lacking, len(whole.sentences))
     made_of = [search, n_best, truncate, split, unknown, source, target, translator.engine, prefix, glossary]

@@ -135,7 +135,7 @@ class Task:
     ) -> tuple[Sequence[list[list[int]]], np.ndarray | None]:
         """Cut or drop the sentences of aligned texts that are too long, as the recipe says.
 
-        `sides` are the token ids of the `texts`. The other arguments and the errors are those of `_kept_rows`.
+        `sides` are the token ids of the `texts`; the other arguments and the errors are as in `_kept_rows`.
 
         Returns:
             The token ids of each text, and the rows that are kept; `None` for all rows.
