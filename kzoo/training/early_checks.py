@@ -8,11 +8,10 @@ from pathlib import Path
 
 from kzoo.data.corpora import Corpus
 from kzoo.data.shards import INDEX, Shards, check_installed
-from kzoo.errors import UserError, nearest
+from kzoo.errors import UserError
 from kzoo.files import check_replaceable
-from kzoo.hub.preset import Preset
 from kzoo.presets.builders import BUILDERS, reads_glyphs, reads_pictures
-from kzoo.presets.shelf import check_direction, list_presets, locate
+from kzoo.presets.shelf import check_direction
 from kzoo.text.glyphs import render_glyphs
 from kzoo.training.corpus import (
     check_own_files,
@@ -23,7 +22,8 @@ from kzoo.training.corpus import (
 )
 from kzoo.training.recipe import Recipe, shard_settings
 from kzoo.training.recipe_checks import check_model, check_recipe
-from kzoo.training.run_folder import START, check_folder, saved_in
+from kzoo.training.run_folder import check_folder
+from kzoo.training.starting_preset import starting_preset
 from kzoo.training.trained_rows import ROWS
 
 
@@ -76,26 +76,6 @@ def check_preparation(recipe: Recipe, folder: Path) -> Recipe:
     )
     recipe_corpus(replace(recipe, shards="")).check("train", recipe.source, recipe.target)
     return recipe
-
-
-def starting_preset(recipe: Recipe, folder: Path) -> Preset:
-    """Return the trained preset that a recipe fine-tunes, or its copy in the run's folder.
-
-    The copy is used if the run has a checkpoint, or if the preset no longer exists.
-
-    Raises:
-        UserError: there is neither.
-    """
-    if (start := folder / START).is_dir() and saved_in(folder / "checkpoints"):
-        return Preset(start)
-    try:
-        return locate(recipe.preset)
-    except UserError:
-        if start.is_dir():
-            return Preset(start)
-        if "://" in recipe.preset:
-            raise
-        raise UserError(f"no preset {recipe.preset!r}; {nearest(recipe.preset, list_presets())}") from None
 
 
 def _check_builder(recipe: Recipe, folder: Path) -> bool:

@@ -4,7 +4,6 @@ import dataclasses
 import hashlib
 import itertools
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,8 +15,6 @@ from kzoo.data import Batches, Corpus, FeatureFile, PairBatches, ShardedBatches,
 from kzoo.data.batch_shapes import check_longest
 from kzoo.data.batches import sample_of
 from kzoo.errors import UserError
-from kzoo.files import atomic_folder
-from kzoo.hub.preset import METADATA_FILE, Preset
 from kzoo.images import image_rows
 from kzoo.models import (
     SGD,
@@ -25,9 +22,10 @@ from kzoo.models import (
     ConsistentCrossEntropy,
     LabelSmoothedCrossEntropy,
     NoamSchedule,
+    RecurrentBackbone,
     SentenceCrossEntropy,
 )
-from kzoo.presets import build, load
+from kzoo.presets import build
 from kzoo.presets.builders import BUILDERS
 from kzoo.text import SubwordTokenizer
 from kzoo.text.languages import Direction
@@ -38,11 +36,10 @@ from kzoo.training.back_translation import back_translated
 from kzoo.training.capitals import with_capitals
 from kzoo.training.cooldown import CoolingAdam, CoolingSGD
 from kzoo.training.corpus import recipe_corpus, recipe_directions, recipe_weights, text_languages
-from kzoo.training.early_checks import starting_preset
 from kzoo.training.recipe import Recipe, shard_settings
 from kzoo.training.recipe_checks import check_model
-from kzoo.training.run_folder import START
-from kzoo.training.trained_rows import ROWS, copy_rows, record_rows, recorded_in
+from kzoo.training.starting_preset import copy_start, load_start
+from kzoo.training.trained_rows import ROWS, copy_rows, record_rows
 from kzoo.training.validation import DirectionScores, TranslationScore
 from kzoo.training.vocabularies import learned_subwords, learned_tokenizers
 
@@ -119,7 +116,7 @@ class Task:
         recipe, untrained = self.recipe, self.recipe.preset in BUILDERS
         translator = self._built(self.learn(folder)) if untrained else load_start(recipe, folder)
         languages = translator.languages if translator.multilingual else None
-        recurrent = hasattr(translator.backbone, "language_model")
+        recurrent = isinstance(translator.backbone, RecurrentBackbone)
         check_model(recipe, languages, bool(translator.image_shape), recurrent)
         translator.compile(optimizer=make_optimizer(recipe, translator.backbone.width), loss=self._loss())
         translator.search = translator.search.changed(**recipe.search_settings())  # `None` keeps a setting
@@ -449,37 +446,6 @@ def make_optimizer(recipe: Recipe, width: int) -> keras.optimizers.Optimizer:
         # PyTorch's ε, which Keras adds at another place (`Adam`); Keras's default is 1e-7.
         return adam(recipe.rate, epsilon=1e-8, **shared)
     return sgd(recipe.rate, **shared)
-
-
-def copy_start(recipe: Recipe, folder: Path):
-    """Copy the trained preset that a recipe fine-tunes into a run's folder.
-
-    An earlier copy is kept if the run has a checkpoint, or if the preset no longer exists.
-
-    Raises:
-        UserError: there is no such preset, it cannot be downloaded, or a file of it is missing or altered.
-    """
-    start = folder / START
-    preset = starting_preset(recipe, folder)
-    if preset.place == start:
-        return
-    preset.check()
-    with atomic_folder(start) as copy:
-        for name in (METADATA_FILE, *preset.files):
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(preset.folder / name, copy / name)
-        if rows := recorded_in(preset.folder):
-            copy_rows(rows, copy / ROWS)
-
-
-def load_start(recipe: Recipe, folder: Path) -> keras.Model:
-    """Return the translator that `copy_start` copied, with the recipe's precision and its `model` arguments.
-
-    Raises:
-        UserError: the copy is altered, or the model does not take these arguments.
-    """
-    copy = Preset(folder / START, recipe.preset)  # errors name it as the recipe does
-    return load(copy, dtype=recipe.precision, **recipe.model)
 
 
 def print_dropped(split: str, count: int, total: int, limit: int):

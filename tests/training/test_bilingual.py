@@ -14,7 +14,8 @@ from kzoo.text import MosesSubwordTokenizer, TruecasedSubwordTokenizer, learn_fo
 from kzoo.training import Recipe
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.recipe import shard_settings
-from kzoo.training.tasks import OneDirection, copy_start
+from kzoo.training.starting_preset import copy_start
+from kzoo.training.tasks import OneDirection
 from kzoo.training.vocabularies import learned_tokenizers
 
 VGG = Extractor("vgg19", "fc2", "random", seed=3)

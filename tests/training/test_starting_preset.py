@@ -19,7 +19,8 @@ from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, moses_text, train
 from kzoo.training import Recipe, read_recipe
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.preparation import prepare
-from kzoo.training.tasks import copy_start, recipe_task
+from kzoo.training.starting_preset import copy_start
+from kzoo.training.tasks import recipe_task
 from kzoo.training.trained_rows import ROWS, count_trained_rows, record_rows
 
 PAIRS = {"train": 100, "val": 8}

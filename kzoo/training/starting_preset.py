@@ -1,0 +1,64 @@
+"""The trained preset that a recipe fine-tunes: found, copied into the run's folder, loaded from there."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from kzoo.errors import UserError, nearest
+from kzoo.files import atomic_folder
+from kzoo.hub.preset import METADATA_FILE, Preset
+from kzoo.presets.shelf import list_presets, load, locate
+from kzoo.training.recipe import Recipe
+from kzoo.training.run_folder import START, saved_in
+from kzoo.training.trained_rows import ROWS, copy_rows, recorded_in
+
+
+def starting_preset(recipe: Recipe, folder: Path) -> Preset:
+    """Return the trained preset that a recipe fine-tunes, or its copy in the run's folder.
+
+    The copy is used if the run has a checkpoint, or if the preset no longer exists.
+
+    Raises:
+        UserError: there is neither.
+    """
+    if (start := folder / START).is_dir() and saved_in(folder / "checkpoints"):
+        return Preset(start)
+    try:
+        return locate(recipe.preset)
+    except UserError:
+        if start.is_dir():
+            return Preset(start)
+        if "://" in recipe.preset:
+            raise
+        raise UserError(f"no preset {recipe.preset!r}; {nearest(recipe.preset, list_presets())}") from None
+
+
+def copy_start(recipe: Recipe, folder: Path):
+    """Copy the trained preset that a recipe fine-tunes into a run's folder.
+
+    An earlier copy is kept if the run has a checkpoint, or if the preset no longer exists.
+
+    Raises:
+        UserError: there is no such preset, it cannot be downloaded, or a file of it is missing or altered.
+    """
+    start = folder / START
+    preset = starting_preset(recipe, folder)
+    if preset.place == start:
+        return
+    preset.check()
+    with atomic_folder(start) as copy:
+        for name in (METADATA_FILE, *preset.files):
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(preset.folder / name, copy / name)
+        if rows := recorded_in(preset.folder):
+            copy_rows(rows, copy / ROWS)
+
+
+def load_start(recipe: Recipe, folder: Path) -> Any:
+    """Return the translator that `copy_start` copied, with the recipe's precision and its `model` arguments.
+
+    Raises:
+        UserError: the copy is altered, or the model does not take these arguments.
+    """
+    copy = Preset(folder / START, recipe.preset)  # errors name it as the recipe does
+    return load(copy, dtype=recipe.precision, **recipe.model)
