@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from kzoo import cli
 from kzoo.cli import console
 from kzoo.cli.console import progress_bar
-from kzoo.cli.translation import _sentences
+from kzoo.cli.streams import sentences_of
 from kzoo.data import open_corpus
 from kzoo.decoding import GNMT, SearchSettings, TextTranslator
 from kzoo.errors import UserError
@@ -172,15 +172,15 @@ def test_what_is_wrong_with_training_files_is_said_before_keras_is_loaded(tmp_pa
 def test_a_sentence_that_names_a_file_is_noticed(tmp_path, capsys):
     file = tmp_path / "test.en"
     file.write_text("One.\n")
-    assert _sentences([str(file)], None) == [str(file)]
+    assert sentences_of([str(file)], None) == [str(file)]
     assert capsys.readouterr().err == f"{file} is translated as a sentence; --input translates the file\n"
-    assert _sentences(["A dog. " * 100], None) == ["A dog. " * 100]
+    assert sentences_of(["A dog. " * 100], None) == ["A dog. " * 100]
     assert capsys.readouterr().err == ""
 
 
 def test_a_sentence_may_begin_like_another_file_format():
     sentences = ["%PDF- is one.", r"{\rtf is another."]
-    assert _sentences(sentences, None) == sentences
+    assert sentences_of(sentences, None) == sentences
 
 
 def test_no_progress_is_shown_where_nobody_looks(capsys):

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from small_preset import small_preset
 from typer.testing import CliRunner
 
 from kzoo import cli
-from kzoo.cli import translation
+from kzoo.cli import streams, translation
 from kzoo.decoding import TextTranslator
 from kzoo.errors import UserError
 from kzoo.models import Hypothesis
@@ -95,7 +96,7 @@ def test_what_is_stopped_goes_on(upper, n, cut, stop_by):
 
 def test_a_stop_while_the_file_is_packed_leaves_nothing_hidden(upper, monkeypatch):
     stop = lambda *_: os.kill(os.getpid(), signal.SIGTERM)  # noqa: E731
-    monkeypatch.setattr(translation.shutil, "copyfileobj", stop)
+    monkeypatch.setattr(shutil, "copyfileobj", stop)
     earlier = signal.signal(signal.SIGTERM, lambda *_: None)  # not the default, which ends the tests
     try:
         stopped = kzoo("-o", "out.xz")
@@ -258,7 +259,7 @@ def written(monkeypatch):
 
 
 def test_lines_of_a_pipe_are_translated_as_they_arrive(written, upper, capfdbinary):
-    lines = translation._arriving_lines()
+    lines = streams.arriving_lines()
     for block in (["one"], ["two", "three"]):
         written.write("".join(f"{line}\n" for line in block).encode())
         found = []
@@ -283,7 +284,7 @@ def test_an_error_of_a_pipe_names_its_line(written):
     written.write(b"one\n\xff\n")
     written.close()
     with pytest.raises(UserError, match="standard input, line 2"):
-        list(translation._arriving_lines())
+        list(streams.arriving_lines())
 
 
 def test_standard_input_is_not_replaced(tmp_path):

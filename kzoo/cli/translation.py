@@ -2,15 +2,10 @@
 
 import contextlib
 import hashlib
-import io
 import os
-import queue
 import shutil
-import stat
 import sys
-import threading
 import warnings
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, BinaryIO, Literal
 
@@ -19,12 +14,13 @@ from typer.core import TyperCommand
 
 from kzoo.cli import options
 from kzoo.cli.console import chosen_search, open_translator, progress_bar, telling_when_stopped
+from kzoo.cli.streams import MOST, arriving_lines, done_in, growing_file, is_followed, is_input, sentences_of
 from kzoo.errors import UserError, printable
-from kzoo.files import atomic_write, check_writable, file_lock, sha256
+from kzoo.files import check_writable, sha256
 
 app = typer.Typer()
-# Lines to translate between writes: an eighth of all, within these bounds. Large blocks are faster.
-FEWEST, MOST = 4096, 65536
+# Lines to translate between writes: an eighth of all, from this number to `MOST`. Large blocks are faster.
+FEWEST = 4096
 MOST_PLACES = 20  # in a document, that are listed
 Unknown = Literal["copy", "error", "translate"]
 
@@ -127,13 +123,13 @@ def translate(
     split = split or document is not None
     if text and file is not None:
         raise UserError("sentences and --input exclude each other: give one of them")
-    if output and not text and _is_input(output, file):
+    if output and not text and is_input(output, file):
         raise UserError(f"{output} is the input, which its translation would replace: give another --output")
     if image and images:
         raise UserError("--image and --images exclude each other: give pictures or features")
     checked_n(n_best, search)
-    follows = _is_followed() and not (text or file or output or image or images or len(prefix or ()) > 1)
-    sentences = document.texts if document else [] if follows else _sentences(text, file)
+    follows = is_followed() and not (text or file or output or image or images or len(prefix or ()) > 1)
+    sentences = document.texts if document else [] if follows else sentences_of(text, file)
     features = open_features(images) if images else None
     shape = None if located.is_converted else located.backbone["config"].get("image_shape")
     if shape and not (image or images):  # say so before the model is loaded
@@ -177,7 +173,7 @@ def translate(
 
     if follows:
         advance = None
-        for block in _arriving_lines():
+        for block in arriving_lines():
             begun = {"prefixes": prefix * len(block)} if prefix else {}
             _print(translated(block, **begun))
             done += len(block)
@@ -219,7 +215,7 @@ def translate(
     # A stop while the file is packed, too.
     with telling_when_stopped(where), growing as written, warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownCharactersWarning)  # they are in the notice
-        done = 0 if written is None else _done(written, n_best)
+        done = 0 if written is None else done_in(written, n_best)
         lines = max(FEWEST, min(MOST, len(sentences) // 8))
         count = int((text_of >= done).sum())
         with progress_bar("translating", count, shown=file is not None) as advance:
@@ -302,149 +298,6 @@ def _print(content: bytes):
     # UTF-8, whatever the locale. Not `typer.echo`, which takes bytes for UTF-16 on Windows.
     sys.stdout.buffer.write(content)
     sys.stdout.buffer.flush()
-
-
-def _is_input(output: Path, file: Path | None) -> bool:
-    """Return whether the output is the file that is read; `None`: standard input."""
-    try:
-        read = os.fstat(sys.stdin.fileno()) if file is None else file.stat()
-        return output.is_file() and os.path.samestat(read, output.stat())
-    except (OSError, ValueError):  # no such file, or no file
-        return False
-
-
-def _is_followed() -> bool:
-    """Return whether standard input is no file: whoever writes a line may wait for its translation."""
-    try:
-        return not stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
-    except (OSError, ValueError):  # replaced by another object, or closed
-        return False
-
-
-def _arriving_lines() -> Iterator[list[str]]:
-    """Yield the lines of standard input as they arrive: at least one, at most `MOST`.
-
-    Raises:
-        UserError: as in `_sentences`, after the lines before.
-    """
-    arrived = queue.Queue(MOST)
-
-    def read():
-        try:
-            # Not `sys.stdin`, whose lock this thread would hold when the program is stopped.
-            with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as file:
-                for line in _input_lines(file):
-                    arrived.put(line)
-            arrived.put(None)
-        except UserError as error:
-            arrived.put(error)
-
-    threading.Thread(target=read, daemon=True).start()
-    last = ""
-    while isinstance(last, str):
-        block = [arrived.get()]
-        while len(block) < MOST and not arrived.empty():
-            block.append(arrived.get())
-        last = block[-1]
-        if lines := [line for line in block if isinstance(line, str)]:
-            yield lines
-    if last is not None:
-        raise last
-
-
-@contextlib.contextmanager
-def growing_file(
-    path: Path, made_of: str, finish: Callable[[BinaryIO, BinaryIO], object]
-) -> Iterator[BinaryIO]:
-    """Yield a file to append to. When the block ends without an error, it becomes `path`.
-
-    Until then, it is `NAME.DIGEST.part` next to `path`, and holds what interrupted calls wrote. At the end,
-    `finish` writes `path` from it, compressed if `path` ends in `.gz`, `.bz2` or `.xz`, and it is removed. A
-    device or a pipe is written directly.
-
-    Args:
-        path: the file.
-        made_of: text that identifies the contents; a different text starts a new file.
-        finish: writes `path`; its arguments are what was appended, and the file to write.
-
-    Raises:
-        UserError: another process is writing it.
-    """
-    from kzoo.data.text_files import PACKERS
-
-    if path.exists() and not path.is_file():
-        with open(path, "wb") as file:
-            yield file
-        return
-    path = path.resolve()
-    part = path.with_name(f"{path.name}.{hashlib.sha256(made_of.encode()).hexdigest()[:8]}.part")
-    lock = Path(f"{part}.lock")
-    with file_lock(part, lock, "is writing it"):
-        try:
-            with open(part, "a+b") as file:
-                yield file
-            packer = PACKERS.get(path.suffix.lower(), contextlib.nullcontext)
-            with (
-                atomic_write(path) as whole,
-                open(part, "rb") as text,
-                open(whole, "wb") as new,
-                packer(new) as packed,
-            ):
-                finish(text, packed)
-            part.unlink(missing_ok=True)
-        finally:
-            if part.exists() and not part.stat().st_size:
-                part.unlink()
-            with contextlib.suppress(OSError):  # fails on Windows, where releasing the lock removes it
-                lock.unlink()  # before it is released: later, it may be another process's
-
-
-def _done(written: BinaryIO, n_best: int) -> int:
-    """Return the number of translated sentences in a file, after removing any that may be incomplete."""
-    if not written.readable():  # a device
-        return 0
-    written.seek(0)
-    done = size = before_last = 0
-    last = None
-    for line in written:
-        if not line.endswith(b"\n"):  # cut off
-            break
-        sentence = line.split(b"\t", 1)[0]
-        if n_best == 1 or sentence != last:
-            done, before_last, last = done + 1, size, sentence
-        size += len(line)
-    if n_best > 1 and done:  # the last sentence may lack translations
-        done, size = done - 1, before_last
-    written.truncate(size)
-    return done
-
-
-def _sentences(text: list[str] | None, file: Path | None) -> list[str]:
-    """Return the sentences of a file, of the arguments, or else of standard input."""
-    from kzoo.data.text_files import decode_lines, plain_lines, read_lines
-
-    if file is not None:
-        from kzoo.data.memories import is_memory
-        from kzoo.data.own_files import is_table
-
-        one_column = f"give a file of one column (of tabs: cut -f1 {file})"
-        if is_table(file) and not is_memory(file):
-            raise UserError(f"{file} is a table, and --input reads text, one sentence per line: {one_column}")
-        return list(plain_lines(read_lines(file).sentences, str(file), one_column))
-    if text:
-        if len(text) == 1 and os.path.isfile(text[0]):  # Path.is_file fails for long sentences
-            print(f"{text[0]} is translated as a sentence; --input translates the file", file=sys.stderr)
-        arguments = "".join(f"{line}\n" for line in text).encode("utf-8", "surrogateescape")
-        return list(decode_lines(io.BytesIO(arguments), "the arguments", any_text=True))
-    return list(_input_lines(io.BytesIO(sys.stdin.buffer.read())))
-
-
-def _input_lines(file: BinaryIO) -> Iterator[str]:
-    """Yield the lines of standard input, opened as `file`."""
-    from kzoo.data.text_files import decode_lines, plain_lines
-
-    name = "standard input"
-    return plain_lines(decode_lines(file, name), name, "give one column, as cut -f1 writes it (of tabs)")
 
 
 def _lines(results: list, n_best: int, first: int) -> str:
