@@ -11,6 +11,7 @@ from kzoo.decoding import SearchSettings, TextTranslator
 from kzoo.errors import UserError
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
 from kzoo.text.hypotheses import Hypothesis
+from kzoo.text.reading import Reading
 from kzoo.training.validation import DirectionScores, TranslationScore
 
 SOURCE, TARGET = ["A woman sleeps.", "A dog."], ["一个女人在睡觉。", "一只狗。"]
@@ -53,6 +54,15 @@ def test_the_set_is_translated_as_told_and_scored_as_its_language(shown):
     assert logs["val_bleu"] == sacrebleu.corpus_bleu(TRANSLATIONS, [TARGET], tokenize="zh").score
     assert logs["val_chrf2"] == sacrebleu.corpus_chrf(TRANSLATIONS, [TARGET]).score
     assert logs["val_seconds"] >= 0
+
+
+def test_sentences_that_are_read_are_not_read_again():
+    model, readings = (
+        Translates([Hypothesis(text, 0.0) for text in TRANSLATIONS]),
+        [Reading([5, 7]), Reading([6])],
+    )
+    assert TranslationScore(SOURCE, TARGET, "zh", readings=readings).scores(model)[0] > 0
+    assert model.tokenized == [] and model.asked[0][0] == [[5, 7], [6]]
 
 
 def test_averaged_weights_do_not_meet_a_table_of_the_last_ones():
