@@ -23,7 +23,7 @@ def keep_compiled_programs():
         return
     folder = cache_folder() / "compiled"
     try:
-        make_room(folder)
+        remove_oldest(folder)
         (folder / _here()).mkdir(parents=True, exist_ok=True)
     except OSError:  # a full or read-only disk: commands work without
         return
@@ -33,7 +33,7 @@ def keep_compiled_programs():
         os.environ["TF_XLA_FLAGS"] = f"{flags} {FLAG}={folder / _here()}".strip()
 
 
-def make_room(folder: Path, limit: int = LIMIT):
+def remove_oldest(folder: Path, limit: int = LIMIT):
     """Remove the oldest programs until the others are within the limit."""
     found = []
     for path in folder.rglob("*"):

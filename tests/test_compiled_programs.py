@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from kzoo.compiled_programs import FLAG, keep_compiled_programs, make_room
+from kzoo.compiled_programs import FLAG, keep_compiled_programs, remove_oldest
 
 # Compiles a program, and prints whether it was read from the cache.
 PROGRAM = """
@@ -68,7 +68,7 @@ def test_the_oldest_programs_beyond_the_limit_are_removed(tmp_path):
     for age, name in enumerate(["one/new", "other/older", "one/oldest"]):
         (tmp_path / name).write_bytes(bytes(100))
         os.utime(tmp_path / name, (10**9 - age, 10**9 - age))
-    make_room(tmp_path, limit=250)
+    remove_oldest(tmp_path, limit=250)
     assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {"new", "older"}
 
 

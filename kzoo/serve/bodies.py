@@ -186,10 +186,10 @@ async def refuse(reason: str, status: int, scope, receive, send, seconds: float 
     more = {401: CHALLENGE, 503: {"Retry-After": str(RETRY_SECONDS)}}
     headers = {"Connection": "close", **more.get(status, {})}
 
-    async def held_send(message):
+    async def unfinished_send(message):
         await send({**message, "more_body": True} if message["type"] == "http.response.body" else message)
 
-    await JSONResponse({"error": reason}, status, headers)(scope, None, held_send)
+    await JSONResponse({"error": reason}, status, headers)(scope, None, unfinished_send)
     if receive is not None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
