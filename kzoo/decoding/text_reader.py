@@ -122,11 +122,17 @@ class TextReader(TwoLanguages):
                 tokens = reading.tokens
                 yield reading._replace(tokens=tokens[:most], cut=max(len(tokens) - most, 0))
 
+    def sentences_read(
+        self, sentences: Iterable[str], direction: Direction, truncate: bool = False, unknown: str = "copy"
+    ) -> list[Reading]:
+        """Return sentences of one direction as `readings` yields them, whose arguments and errors it has."""
+        sentences = checked_texts(sentences)
+        split = SplitTexts(sentences, [direction] * len(sentences), False, self.codes_in_text)
+        return list(self.readings(split, truncate, unknown=unknown))
+
     def _tokens(self, texts: Iterable[str], direction: Direction, truncate: bool = False) -> list[list[int]]:
         """Return the token ids of sentences as `translate` reads them; it has the errors of `translate`."""
-        texts = checked_texts(texts)
-        split = SplitTexts(texts, [direction] * len(texts), False, self.codes_in_text)
-        return [reading.tokens for reading in self.readings(split, truncate, unknown="translate")]
+        return [reading.tokens for reading in self.sentences_read(texts, direction, truncate, "translate")]
 
     def _read(self, text: str, direction: Direction) -> list[int]:
         """Return the token ids of one sentence, which may not be empty."""

@@ -28,7 +28,6 @@ from kzoo.serve.inputs import image_kind
 from kzoo.serve.rest import decoded
 from kzoo.serve.served import Served
 from kzoo.text.languages import Direction
-from kzoo.text.sentences import SplitTexts
 
 if TYPE_CHECKING:  # Keras is not imported for CTranslate2
     from kzoo.engine.translator import CTranslate2Translator
@@ -330,8 +329,7 @@ def _pictured(source: str, target: str) -> Iterator[dict]:
 
 def seen_characters(translator: "Translator", glyphs: np.ndarray, text: str) -> list[tuple[str, bytes]]:
     """Return a text's characters, each with its bitmap: rows of one byte per pixel, 0 or 1."""
-    split = SplitTexts([text], [translator.direction()], False)
-    (read,) = translator.readings(split, truncate=True, unknown="translate")
+    (read,) = translator.sentences_read([text], translator.direction(), truncate=True, unknown="translate")
     seen = []
     for token in read.tokens:
         name = translator.source_tokenizer.id_to_token(token)

@@ -28,9 +28,7 @@ from kzoo.models import (
 from kzoo.presets import build
 from kzoo.presets.builders import BUILDERS
 from kzoo.text import SubwordTokenizer
-from kzoo.text.languages import Direction
 from kzoo.text.reading import Reading
-from kzoo.text.sentences import SplitTexts
 from kzoo.text.vocabulary import UnknownCharacters, unknown_characters
 from kzoo.training.back_translation import back_translated
 from kzoo.training.capitals import with_capitals
@@ -223,7 +221,7 @@ class OneDirection(Task):
         recipe, split, translator = self.recipe, self.recipe.validation, self.build(folder)
         train_images, images = self._images(translator)
         source, target = self.validation
-        readings = as_read(translator, source, translator.direction())
+        readings = translator.sentences_read(source, translator.direction(), truncate=True)
         longest = translator.max_length
         kept = self._kept_rows(split, [recipe.source], [source], [counts_of(readings)], longest)
         parts = source, target, images, readings
@@ -330,7 +328,10 @@ class SeveralDirections(Task):
         tokenizers = [translator.tokenizers[language] for language in languages]
         texts, longest = dict(zip(languages, self.validation, strict=True)), translator.max_length
         # In any direction, a sentence is read alike.
-        readings = {language: as_read(translator, text, (language,) * 2) for language, text in texts.items()}
+        readings = {
+            language: translator.sentences_read(text, (language, language), truncate=True)
+            for language, text in texts.items()
+        }
         counts = list(map(counts_of, readings.values()))
         kept = self._kept_rows(recipe.validation, languages, self.validation, counts, longest)
         texts, readings = (
@@ -380,12 +381,6 @@ class SeveralDirections(Task):
         )
         lowercase = all(tokenizer.lowercases for tokenizer in translator.tokenizers.values())
         return DirectionScores(texts, self.directions, self.recipe.truncate, lowercase, readings)
-
-
-def as_read(translator: keras.Model, texts: list[str], direction: Direction) -> list[Reading]:
-    """Return sentences as a translator reads them; those that are too long are cut."""
-    split = SplitTexts(texts, [direction] * len(texts), False, translator.codes_in_text)
-    return list(translator.readings(split, truncate=True))
 
 
 def counts_of(readings: Sequence[Reading]) -> list[int]:
