@@ -1,14 +1,13 @@
 """The recurrent decoder with Luong's attention and input feeding."""
 
-import itertools
-
 import keras
 from keras import ops
 
-from kzoo.layers.dense import Dense
+from kzoo.layers.dense import Dense, add_bias, on_rows
 from kzoo.layers.dropout import Dropout
 from kzoo.layers.layer import Layer
 from kzoo.layers.multi_head_attention import masked_softmax
+from kzoo.layers.recurrent_loops import read_tokens, value_of
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -86,27 +85,30 @@ class RecurrentDecoder(Layer):
         return_attention_scores: bool = False,
     ):
         prepared = self.prepare(memory, memory_mask)
-        # Drawn outside the loop, because inside it every step would draw the same numbers.
-        kept_at_all_tokens = [
-            dropout(ops.ones_like(pair[0][:, None]), training=training)  # (B, 1, units)
-            for dropout, pair in zip(self._dropouts, initial[:-1], strict=True)
-        ]
-        state = self.start(initial)
-
-        # One tensor, because Keras's `scan` over several tensors of unknown length fails on TensorFlow.
-        widths = [inputs.shape[-1], *self.units][: 1 + len(kept)]
-        places = list(itertools.pairwise([0, *itertools.accumulate(widths)]))
-
-        def read_token(state, now):
-            token, *kept = (now[:, None, first:end] for first, end in places)  # (B, 1, …)
-            _, state = self.step(token, prepared, state, kept or kept_at_all_tokens)
-            return state, state  # TensorFlow's scan collects only outputs of the state's shape
-
-        joined = ops.concatenate([ops.cast(x, self.compute_dtype) for x in (inputs, *kept)], axis=-1)
-        _, states = ops.scan(read_token, state, ops.transpose(joined, (1, 0, 2)))
-        by_token = states["fed_back"], states["cells"][-1][0]  # (T, B, 1, units[-1])
-        attentional, h = (ops.transpose(part[:, :, 0], (1, 0, 2)) for part in by_token)
-        return (attentional, self._weights(h, prepared)) if return_attention_scores else attentional
+        length = ops.shape(inputs)[1]
+        if training and self.dropout and not kept:
+            kept = [
+                ops.repeat(dropout(ops.ones_like(h[:, None]), training=True), length, axis=1)  # of one token
+                for dropout, (h, _) in zip(self._dropouts, initial[:-1], strict=True)
+            ]
+        first, width = self.cells[0], inputs.shape[-1]
+        inputs, *kept = (
+            ops.transpose(ops.cast(x, self.compute_dtype), (1, 0, 2)) for x in (inputs, *kept)
+        )  # (T, B, …)
+        kernel, *kernels = (value_of(cell.kernel) for cell in self.cells)
+        outputs = read_tokens(
+            on_rows(lambda x: add_bias(ops.matmul(x, kernel[:width]), first.bias), inputs),
+            prepared,
+            [tuple(ops.cast(part, self.compute_dtype) for part in pair) for pair in initial],
+            [kernel[width:], *kernels],
+            [value_of(cell.recurrent_kernel) for cell in self.cells],
+            [value_of(cell.bias) for cell in self.cells[1:]],
+            value_of(self.combine.kernel),
+            kept,
+        )
+        outputs = ops.transpose(outputs, (1, 0, 2))
+        attentional, scores = outputs[..., : self.units[-1]], outputs[..., self.units[-1] :]
+        return (attentional, scores) if return_attention_scores else attentional
 
     def prepare(self, memory, memory_mask=None) -> dict:
         """Return the memory's keys, values and mask for `step`, computed once per sentence."""

@@ -3,8 +3,11 @@
 import keras
 from keras import ops
 
+from kzoo.layers.dense import add_bias, on_rows
 from kzoo.layers.dropout import Dropout
 from kzoo.layers.layer import Layer
+from kzoo.layers.multi_head_attention import on_gpu
+from kzoo.layers.recurrent_loops import read_sentence, value_of
 
 CELLS = {"lstm": keras.layers.LSTM, "gru": keras.layers.GRU}
 STATES = {"lstm": 2, "gru": 1}  # an LSTM has h and c
@@ -108,9 +111,20 @@ class RecurrentEncoder(Layer):
         for number, (network, dropout) in enumerate(zip(self.networks, self._dropouts, strict=True)):
             if kept and number:
                 x = x * kept[number - 1]
-            x, *last = network(dropout(x, training=training), mask=mask)
+            x, *last = self._read(network, dropout(x, training=training), mask)
             states += last
         return (x, states) if return_states else x
+
+    def _read(self, network, x, mask):
+        """Return a network's outputs `(B, S, D)`, and its last states."""
+        if self.cell != "lstm" or on_gpu():  # where cuDNN has a fused LSTM
+            return network(x, mask=mask)
+        mask = ops.ones_like(x[..., 0], "bool") if mask is None else mask
+        if not isinstance(network, keras.layers.Bidirectional):
+            return _read_by(network.cell, x, mask)
+        forward, *states = _read_by(network.forward_layer.cell, x, mask)
+        backward, *others = _read_by(network.backward_layer.cell, ops.flip(x, 1), ops.flip(mask, 1))
+        return ops.concatenate([forward, ops.flip(backward, 1)], axis=-1), *states, *others
 
     def compute_output_shape(self, inputs_shape):
         width = self.unidirectional[-1] if self.unidirectional else 2 * self.bidirectional[-1]
@@ -126,3 +140,12 @@ class RecurrentEncoder(Layer):
         units = [u for u in self.bidirectional for _ in range(2 * STATES[self.cell])]
         units += [u for u in self.unidirectional for _ in range(STATES[self.cell])]
         return outputs, [keras.KerasTensor((inputs.shape[0], u), self.compute_dtype) for u in units]
+
+
+def _read_by(cell, x, mask):
+    """Return an LSTM cell's outputs `(B, S, units)`, and its last h and c."""
+    x = ops.transpose(x, (1, 0, 2))
+    gates = on_rows(lambda x: add_bias(ops.matmul(x, cell.kernel), cell.bias), x)
+    outputs = read_sentence(gates, value_of(cell.recurrent_kernel), ops.transpose(mask))
+    h, c = outputs[:-1], outputs[-1]
+    return ops.transpose(h, (1, 0, 2)), h[-1], c

@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import pytest
 from check_layer import check_layer
 from keras import ops
 from test_recurrent_encoder import lstm_cell
@@ -115,6 +116,40 @@ def test_step_by_step_equals_at_once(random):
         found, state = layer.step(words, prepared, state)
         expected = np.stack([x[:, t] for x in whole], axis=1)
         np.testing.assert_allclose(ops.convert_to_numpy(found), expected, atol=1e-5)
+
+
+class Steps(RecurrentDecoder):
+    """A decoder that reads a target of six tokens by `step`, so that Keras's backend differentiates it."""
+
+    def call(self, inputs, memory, initial, memory_mask=None, training=None, kept=()):
+        prepared, state, found = self.prepare(memory, memory_mask), self.start(initial), []
+        for t in range(6):
+            at = slice(t, t + 1)
+            a, state = self.step(inputs[:, at], prepared, state, [factors[:, at] for factors in kept])
+            found.append(a)
+        return ops.concatenate(found, axis=1)
+
+
+@pytest.mark.parametrize("given", [0, 1, 2])
+@pytest.mark.parametrize("units", [(5,), UNITS])
+def test_the_gradient_is_the_backend_s_through_all_steps(units, given, random):
+    """Of each weight and each input; after one step of gradient descent on the same numbers."""
+    kept = [2.0 * random.integers(0, 2, (2, 6, n)).astype("float32") for n in units][:given]
+    arrays = [random.normal(size=(2, n, 3)).astype("float32") for n in (6, 4)] + [MASK, *kept]
+    goal, moved = random.normal(size=(2, 6, units[-1])), []
+    for kind in (RecurrentDecoder, Steps):
+        keras.utils.set_random_seed(1)
+        inputs = [keras.Input(x.shape[1:], dtype=str(x.dtype)) for x in arrays]
+        target, memory = keras.layers.Dense(4)(inputs[0]), keras.layers.Dense(7)(inputs[1])
+        initial = [tuple(keras.layers.Dense(n)(memory[:, 0]) for _ in "hc") for n in units]
+        outputs = kind(units)(target, memory, initial, memory_mask=inputs[2], kept=inputs[3:])
+        model = keras.Model(inputs, outputs)
+        model.compile(keras.optimizers.SGD(1.0), "mse", jit_compile=False)
+        before = model.get_weights()
+        model.train_on_batch(arrays, goal)
+        moved.append([new - old for new, old in zip(model.get_weights(), before, strict=True)])
+    for found, expected in zip(*moved, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_steps_compute_in_the_layer_s_precision(random):
