@@ -53,7 +53,6 @@ class RecurrentDecoder(Layer):
 
     def __init__(self, units: tuple[int, ...] = (512, 512), dropout: float = 0.0, **kwargs):
         super().__init__(**kwargs)
-        self.supports_jit = keras.backend.backend() != "tensorflow"  # whose XLA cannot differentiate `scan`
         self.units = tuple(units)
         self.dropout = dropout
 
