@@ -113,7 +113,8 @@ def write_task(folder: Path, recipe: Recipe, threads: int):
 
     corpus = open_corpus(recipe.corpus)
     german = corpus.sentences("train", "de")
-    whole = argparse.Namespace(model="tiny", tokens=recipe.tokens, sentences=len(german), threads=threads)
+    settings = {"model": "tiny", "precision": "float32", "tokens": recipe.tokens, "threads": threads}
+    whole = argparse.Namespace(**settings, sentences=len(german))
     write_corpus(folder, whole)
     for test in TESTS:
         lines = corpus.sentences(test, "en")

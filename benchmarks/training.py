@@ -3,16 +3,19 @@
     python benchmarks/training.py --model tiny --rounds 5
 
 All train the same model on the same sentences of Multi30k en-de in the same subwords, in batches of as many
-tokens, with Adam and label smoothing 0.1, float32, on the same two cores, each in its own process and
-environment and with its own training loop. A token is a target subword or an end symbol; padding does not
-count. Each system makes its own batches. `--model`: `tiny` and `base` are pre-norm Transformers with tied
-embeddings; `lstm` is the attention bridge's bilingual model, beside the two others' recurrent models of the
-same sizes, which have no bridge.
+tokens, with Adam and label smoothing 0.1, on the same two cores, each in its own process and environment and
+with its own training loop. A token is a target subword or an end symbol; padding does not count. Each system
+makes its own batches. `--model`: `tiny` and `base` are pre-norm Transformers with tied embeddings; `lstm` is
+the attention bridge's bilingual model, beside the two others' recurrent models of the same sizes, which have
+no bridge. `--precision mixed_bfloat16`: kzoo compiles its step in the fastest way, as `kzoo train` does;
+JoeyNMT stays in float32, because on a CPU it offers nothing else.
 
-Each system keeps training until the end; between its turns its processes are paused, so that a turn begins
-warm and takes seconds. A turn runs for at least `--seconds` and four steps, and counts from its second step.
-Not counted: kzoo's first epoch, in which every batch shape is compiled, or the others' first ten steps, and
-everything before. Prints a table of the rounds with medians and ratios.
+First each system trains alone, from nothing, until its update `--updates`; no compiled program is kept. Then
+they take turns. Each keeps training until the end; between its turns its processes are paused, so that a turn
+begins warm and takes seconds. A turn runs for at least `--seconds` and four steps, and counts from its second
+step. Not counted in turns: kzoo's first epoch, in which every batch shape is compiled, or the others' first
+ten steps, and everything before. Prints a table of the rounds with medians and ratios, and for each system
+the seconds to the update and the largest resident memory of all its processes.
 
 JoeyNMT and Eole run in their own environments: `--joeynmt-python` and `--eole-python`, or ones that are
 created (once, 1 to 3 GB each) in kzoo's cache folder.
@@ -23,6 +26,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import signal
 import statistics
 import subprocess
@@ -64,12 +68,14 @@ def main():
         try:
             for name, python in pythons.items():
                 systems.append(System(name, python, Path(scratch)))
-                print(f"{name}: warm after {systems[-1].warm_up():.0f} s", flush=True)
+                seconds = systems[-1].start(options.updates)
+                print(f"{name}: update {options.updates} and warm after {seconds:.0f} s", flush=True)
             rounds = [measure_round(number, systems, options) for number in range(1, options.rounds + 1)]
+            memory = {system.name: system.peak_memory() for system in systems}
         finally:
             for system in systems:
                 system.end()
-    report(rounds, systems, options)
+    report(rounds, systems, memory, options)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -78,6 +84,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--model", choices=MODELS, default="tiny")
     parser.add_argument("--systems", default="kzoo,joeynmt,eole", help="with commas")
     parser.add_argument("--sentences", type=int, default=29000, help="training pairs, at most")
+    parser.add_argument("--precision", choices=("float32", "mixed_bfloat16"), default="float32")
+    parser.add_argument("--updates", type=int, default=300, help="that each system first trains alone")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=10, help="of each system's turn, at least")
     parser.add_argument("--tokens", type=int, default=2048, help="words of a batch, padding included")
@@ -126,6 +134,7 @@ def write_corpus(folder: Path, options: argparse.Namespace):
     from kzoo.text import SubwordTokenizer, train_subwords
 
     settings = {**MODELS[options.model], "model": options.model, "tokens": options.tokens}
+    settings["precision"] = options.precision
     source, target = open_corpus("multi30k").pairs("train", "en", "de")
     proto = train_subwords(source + target, settings["vocabulary"])
     tokenizer = SubwordTokenizer(proto)
@@ -151,7 +160,7 @@ class System:
     """
 
     def __init__(self, name: str, python: Path, folder: Path):
-        self.name, self.steps, self.log = name, [], folder / f"{name}.log"
+        self.name, self.steps, self.seconds, self.log = name, [], 0.0, folder / f"{name}.log"
         self._warm, self._began = threading.Event(), time.perf_counter()
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
         if name != "kzoo":
@@ -176,12 +185,24 @@ class System:
             elif kind == "warm":
                 self._warm.set()
 
-    def warm_up(self) -> float:
-        """Wait until it has trained enough to be measured, and stop it; return the seconds."""
-        while not self._warm.wait(1):
+    def start(self, updates: int) -> float:
+        """Wait until it is warm and has made so many updates, and stop it; return the seconds that it took."""
+        while not self._warm.wait(0.2) or len(self.steps) < updates:
+            time.sleep(0.05)
             self._check()
         self._signal(signal.SIGSTOP)
+        self.seconds = self.steps[updates - 1][0] - self._began if updates else 0.0
         return time.perf_counter() - self._began
+
+    def peak_memory(self) -> int:
+        """Return the largest resident memory of its processes together, in MiB."""
+        total = 0
+        for status in Path("/proc").glob("[0-9]*/status"):
+            with contextlib.suppress(OSError):
+                if os.getsid(int(status.parent.name)) == self.process.pid:
+                    found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
+                    total += int(found[1]) // 1024 if found else 0
+        return total
 
     def turn(self, seconds: float) -> tuple[float, float]:
         """Let it train for a while; return its target tokens per second, and its words a step."""
@@ -219,8 +240,13 @@ def measure_round(number: int, systems: list[System], options: argparse.Namespac
     return {name: speed for name, (speed, _) in turns.items()}
 
 
-def report(rounds: list[dict[str, float]], systems: list[System], options: argparse.Namespace):
-    """Print the table and the ratios; write the figures if a path is given."""
+def report(
+    rounds: list[dict[str, float]],
+    systems: list[System],
+    memory: dict[str, int],
+    options: argparse.Namespace,
+):
+    """Print the tables and the ratios; write the figures if a path is given."""
     first, *others = [system.name for system in systems]
     medians = {name: statistics.median(speeds[name] for speeds in rounds) for name in rounds[0]}
     rows = [(str(number), speeds) for number, speeds in enumerate(rounds, 1)] + [("median", medians)]
@@ -231,9 +257,13 @@ def report(rounds: list[dict[str, float]], systems: list[System], options: argpa
         cells = [f"{speeds[name]:,.0f}" for name in (first, *others)]
         cells += [f"{speeds[first] / speeds[name]:.2f}" for name in others]
         lines.append(f"| {label} | {' | '.join(cells)} |")
-    print(f"\n{options.model}: target tokens per second\n\n" + "\n".join(lines))
+    print(f"\n{options.model}, {options.precision}: target tokens per second\n\n" + "\n".join(lines))
+    lines = [f"| | seconds to update {options.updates} | peak memory, MiB |", "| --- | ---: | ---: |"]
+    lines += [f"| {s.name} | {s.seconds:.0f} | {memory[s.name]:,} |" for s in systems]
+    print("\n" + "\n".join(lines))
     if options.json is not None:
-        figures = {"model": options.model, "rounds": rounds, "medians": medians}
+        figures = {"model": options.model, "precision": options.precision, "rounds": rounds}
+        figures |= {"medians": medians, "memory": memory, "seconds": {s.name: s.seconds for s in systems}}
         write_json(options.json, figures)
 
 

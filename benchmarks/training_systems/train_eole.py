@@ -43,6 +43,7 @@ def configuration(folder: Path, settings: dict) -> dict:
             "train_steps": NEVER,
             "save_checkpoint_steps": NEVER,
             "valid_steps": NEVER,
+            "compute_dtype": {"float32": "fp32", "mixed_bfloat16": "bf16"}[settings["precision"]],
             "world_size": 0,
             "gpu_ranks": [],
         },

@@ -12,14 +12,19 @@ from kzoo.data.text_files import read_lines
 from kzoo.models import LabelSmoothedCrossEntropy, SentenceCrossEntropy
 from kzoo.presets import build
 from kzoo.text import SubwordTokenizer
+from kzoo.training.compiling import compile_step, tune_process
 
 
 def main(folder: Path):
+    tune_process()  # as `kzoo train` does
     settings = json.loads((folder / "settings.json").read_text())
     tokenizer = SubwordTokenizer((folder / "subwords.model").read_bytes())
     sides = {code: tokenizer(read_lines(folder / f"train.{code}").sentences) for code in ("en", "de")}
     keras.utils.set_random_seed(1)
     model, batches = (bridge if settings["model"] == "lstm" else transformer)(settings, tokenizer, sides)
+    if settings["precision"] != "float32":
+        batches.start_epoch(0)
+        compile_step(model, batches, 10**6, False, folder)
     model.fit(batches, epochs=10**6, shuffle=False, verbose=0, callbacks=[Steps(batches)])
 
 
@@ -34,6 +39,7 @@ def transformer(settings: dict, tokenizer: SubwordTokenizer, sides: dict):
         feedforward_dim=settings["feedforward"],
         dropout=settings["dropout"],
         norm="pre",
+        dtype=settings["precision"],
     )
     compile_model(model, LabelSmoothedCrossEntropy(0.1))
     return model, Batches(sides["en"], sides["de"], settings["tokens"])
@@ -47,6 +53,7 @@ def bridge(settings: dict, tokenizer: SubwordTokenizer, sides: dict):
         dropout=settings["dropout"],
         layer_dropout=0.0,
         tied_embeddings=True,
+        dtype=settings["precision"],
     )
     compile_model(model, SentenceCrossEntropy(0.1))
     return model, PairBatches(sides, [("en", "de")], ["en", "de"], tokens=settings["tokens"])
