@@ -186,7 +186,7 @@ class System:
                 self._warm.set()
 
     def start(self, updates: int) -> float:
-        """Wait until it is warm and has made so many updates, and stop it; return the seconds that it took."""
+        """Wait until it is warm and has made so many updates, and stop it; return the seconds."""
         while not self._warm.wait(0.2) or len(self.steps) < updates:
             time.sleep(0.05)
             self._check()
