@@ -17,7 +17,7 @@ export PYTHONPYCACHEPREFIX = $(CURDIR)/.venv/bytecode
 # What runs on JAX alone, as it does not depend on the backend; the rest of its folders runs on both. Of
 # multilingual.py, TensorFlow's part is in tests/models/test_multilingual_translator.py; test-all runs it on both.
 NOT_TENSORFLOW = $(addprefix --ignore=tests/training/test_, \
-    bilingual.py curves.py extraction.py glyph_runs.py language_model.py multilingual.py own_text.py preparation.py \
+    bilingual.py curves.py glyph_runs.py language_model.py multilingual.py own_text.py preparation.py \
     recipe_values.py recipes.py run_folder.py starting_preset.py translation_score.py vocabularies.py \
     without_tensorflow.py) \
     $(addprefix --ignore=tests/models/test_, \

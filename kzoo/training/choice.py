@@ -3,7 +3,9 @@
 `read_recipe` asks for it. `SIZES` and `MANY_LANGUAGES` hold all numbers; docs/data.md shows what they reach.
 """
 
+import contextlib
 import itertools
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -56,6 +58,7 @@ MANY_LANGUAGES = {
     "rate": 1.4e-3,
     "clip_norm": 5.0,
 }
+BFLOAT16 = {"amx_bf16", "avx512_bf16"}  # processors' flags, by which TensorFlow's products are twice as fast
 # A trained preset: small steps and small batches, so that little text gives enough updates.
 TUNING = {"optimizer": "adam", "rate": 5e-4}
 TUNING_EPOCHS, TUNING_PATIENCE, TUNING_TOKENS = 10, 5, 1_024
@@ -139,6 +142,9 @@ def _training(values: Mapping[str, Any], sides: list[list[str]], pairs: int) -> 
     size, chosen, amount = next(size for size in SIZES if pairs <= size.pairs), {}, f"for {pairs:,} pairs"
     if values.get("languages"):
         chosen |= {key: Choice(value, "several languages") for key, value in MANY_LANGUAGES.items()}
+        if os.environ.get("KERAS_BACKEND", "tensorflow") == "tensorflow" and _processor() & BFLOAT16:
+            # A step of the preset takes 0.67 of the time (AMD EPYC with avx512_bf16).
+            chosen["precision"] = Choice("mixed_bfloat16", "this processor is fast at it")
     else:
         chosen["preset"] = Choice(size.preset, amount)
         if values.get("optimizer", "noam") == "noam":
@@ -155,6 +161,13 @@ def _training(values: Mapping[str, Any], sides: list[list[str]], pairs: int) -> 
     chosen["epochs"] = Choice(size.epochs, "at most")
     chosen["patience"] = Choice(size.patience, "epochs without a better score begin the cooldown")
     return chosen
+
+
+def _processor() -> set[str]:
+    """Return what this machine's processor can do, as Linux names it."""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
+        return next((set(line.split()) for line in file if line.startswith("flags")), set())
+    return set()
 
 
 def _tuning(values: Mapping[str, Any], *_) -> dict[str, Choice]:

@@ -1,6 +1,7 @@
 """What is chosen for the user's own text, and how `kzoo train` takes text files without a recipe."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,17 @@ def test_each_given_value_wins(files):
     chosen = choose(values)
     assert not chosen.keys() & values.keys()
     assert not chosen.keys() & {"warmup_steps", "rate_factor"}  # without effect for Adam's constant rate
+
+
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_half_precision_is_chosen_where_the_backend_multiplies_it_fast(backend, files, tmp_path, monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", backend)
+    french = write(tmp_path, "train.fr", open_corpus("scenes").sentences("train", "fr")[:2500])
+    cpu = Path("/proc/cpuinfo")
+    fast = cpu.exists() and re.search(r"\b(amx_bf16|avx512_bf16)\b", cpu.read_text())
+    chosen = choose(text_values([*files, french], None, None))
+    assert ("precision" in chosen) == bool(backend == "tensorflow" and fast)
+    assert "precision" not in choose(text_values(files, None, None))  # a small Transformer gains little
 
 
 @pytest.mark.parametrize("other", [{"corpus": "scenes"}, {"shards": "shards"}, {"train": []}, {"source": 5}])
