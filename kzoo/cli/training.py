@@ -32,7 +32,7 @@ What = Annotated[
     typer.Argument(
         metavar="RECIPE|FILES [KEY=VALUE]...",
         help="A recipe's file, or the name of one of the zoo's, such as pope_multi30k. Or your own text: "
-        "one file per language, such as train.en train.de, or one table. Then changes, such as epochs=3.",
+        "one file per language, such as train.en train.de, or tables. Then changes, such as epochs=3.",
     ),
 ]
 From = Annotated[
@@ -169,7 +169,7 @@ def check(what: What, source: From = None, target: To = None):
     given, _, where = _given(what, source, target)
     recipe = replace(make_recipe({"preset": "", "corpus": "files"} | given, where), shards="", images="")
     if recipe.corpus != "files" or not recipe.train:
-        raise UserError(f"{where} has no text of your own: give one file per language, or one table")
+        raise UserError(f"{where} has no text of your own: give one file per language, or tables")
     print(odd_rows_table(recipe, recipe_corpus(recipe)))
 
 

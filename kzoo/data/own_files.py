@@ -5,7 +5,7 @@ import functools
 import itertools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from kzoo.data.corpora import Corpus
@@ -19,7 +19,7 @@ Paths = str | Path | Sequence[str | Path]
 Columns = Sequence[int] | Sequence[str]  # numbers from 1, or names in a first line
 SEPARATORS = ",;\t"  # of CSV: spreadsheets write semicolons in locales with decimal commas
 SAMPLE = 100  # lines from which the separator is inferred
-NAME_IT = "name it .tsv and give it alone, or give a column of it"
+NAME_IT = "name it .tsv, or give a column of it"
 TITLES = {
     *("source", "target", "src", "tgt", "trg", "sentence", "text", "translation", "reference"),
     *("english", "german", "deutsch", "french", "français", "czech", "čeština", "spanish", "español"),
@@ -39,10 +39,10 @@ def open_files(
     """Return the user's own files as a corpus.
 
     Args:
-        train: text files aligned by line, one per language in the order of `languages`, or one table (`.tsv`
-            or `.csv`): UTF-8, or UTF-16 or UTF-32 with a byte order mark, plain or packed (`.gz`,
-            `.bz2`, `.xz`). Instead of a table, also what `kzoo.data.memories` reads: TMX, XLIFF, an archive
-            of OPUS, JSON lines, Parquet, or a folder of the library `datasets`.
+        train: text files aligned by line, one per language in the order of `languages`, or tables (`.tsv` or
+            `.csv`), read one after the other: UTF-8, or UTF-16 or UTF-32 with a byte order mark, plain or
+            packed (`.gz`, `.bz2`, `.xz`). Tables may also be what `kzoo.data.memories` reads: TMX, XLIFF,
+            archives of OPUS, JSON lines, Parquet, or folders of the library `datasets`.
         val: the same for the validation split; or the part of `train` to hold out, as `split_rows` does: a
             number of rows or, below 1, a share.
         test: the same for the test split; with two languages, further files are further references.
@@ -88,49 +88,51 @@ def open_files(
 
     @functools.cache
     def table(split: str) -> list[list[str]]:
-        rows = table_rows(*files[split], languages, columns, approved)
+        rows = rows_of_tables(files[split], languages, columns, approved)
         return [list(side) for side in zip(*rows, strict=True)] or [[] for _ in languages]
 
     @functools.cache
     def read(split: str, language: str) -> Text:
         column, paths = languages.index(language), files[split]
-        if len(paths) > 1:
+        if not is_table(paths[0]):
             return _read_text(paths[column])
-        return Text(str(paths[0]), table(split)[column])
+        return Text(" and ".join(map(str, paths)), table(split)[column])
 
     @functools.cache
     def further(split: str) -> list[Text]:
-        return [_read_text(path) for path in files.get(split, ())[len(languages) :]]
+        paths = files.get(split, ())
+        return [_read_text(path) for path in paths[len(languages) :] if not is_table(path)]
 
     whole = Corpus("files", languages, tuple(files), "the user's own", "", read, further_references=further)
     return selected(whole, parts, clean)
 
 
 def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:
-    """Return the text files of a split, or its table; all must exist."""
+    """Return the text files of a split, or its tables; all must exist."""
     if isinstance(paths, str | Path):
         paths = (paths,)
     files = tuple(Path(os.path.expanduser(path)) for path in paths)
-    table = next(filter(is_table, files), None)
-    if table and len(files) > 1:
+    tables = [file for file in files if is_table(file)]
+    if tables and len(tables) < len(files):
+        other = next(file for file in files if file not in tables)
         raise UserError(
-            f"split {split}: {table} is a table of all languages: give it alone, or give text files"
+            f"split {split}: {tables[0]} is a table of all languages, {other} a text of one: "
+            "give only tables, or only text files"
         )
-    for file in filter(Path.is_file, () if table and is_memory(table) else files):
-        next(stream_lines(file), None)  # before other checks, to recognize spreadsheets
+    for file in files:
+        if file.is_file() and not is_memory(file):
+            next(stream_lines(file), None)  # before other checks, to recognize spreadsheets
     more = split == "test" and count == 2 and len(files) > 2  # further references
-    if not (table or more or len(files) == count):
+    if not (tables or more or len(files) == count):
         seen = ", ".join(map(str, files)) or "nothing"
         number = "two" if count == 2 else count
-        raise UserError(
-            f"split {split} is {seen}: give {number} aligned text files or one table (.tsv or .csv)"
-        )
+        raise UserError(f"split {split} is {seen}: give {number} aligned text files or tables (.tsv or .csv)")
     for number, file in enumerate(files):
         if not (file.is_file() or (file.is_dir() and is_memory(file))):
             where = "" if file.is_absolute() else f"; the current folder is {Path.cwd()}"
             raise UserError(f"{file}: no such file (split {split}{where})")
         if file in files[:number]:
-            raise UserError(f"split {split} names {file} twice: give a file for each language")
+            raise UserError(f"split {split} names {file} twice: give each file once")
     return files
 
 
@@ -159,14 +161,14 @@ def _read_text(path: Path) -> Text:
 def stream_pairs(
     files: Sequence[Path], languages: Sequence[str], columns: Columns = (), approved: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """Yield the sentence pairs of two aligned text files or of one table, as `open_files` reads them.
+    """Yield the sentence pairs of two aligned text files or of tables, as `open_files` reads them.
 
     Raises:
         UserError: as for `stream_lines`; or a row without exactly two columns; or files with different
             numbers of lines.
     """
-    if len(files) == 1:
-        yield from map(tuple, table_rows(files[0], languages, columns, approved))
+    if is_table(files[0]):
+        yield from map(tuple, rows_of_tables(files, languages, columns, approved))
         return
     left, right = files
     sides, ended = [plain_lines(stream_lines(path), str(path), NAME_IT) for path in files], object()
@@ -181,6 +183,12 @@ def stream_pairs(
 def is_table(path: Path) -> bool:
     """Return whether a file has all languages: its name ends in `.tsv` or `.csv`, or it is a memory."""
     return unpacked_name(path).endswith((".tsv", ".csv")) or is_memory(path)
+
+
+def rows_of_tables(paths: Iterable[Path], *args) -> Iterator[list[str]]:
+    """Yield the rows of several tables, one after the other; the other arguments are `table_rows`'s."""
+    for path in paths:
+        yield from table_rows(path, *args)
 
 
 def table_rows(

@@ -42,7 +42,7 @@ def text_to_score(
             raise UserError(f"--files and {option} exclude each other: give one of them")
     if files:
         data = open_files(test=files)
-        if not is_memory(Path(files[0])):  # which has its own languages: those to score are not known yet
+        if not any(map(is_memory, map(Path, files))):  # these have their own languages: not known yet
             data.pairs("test", *data.languages)
             data.more_references("test", data.languages[-1])
         return data

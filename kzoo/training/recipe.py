@@ -133,8 +133,9 @@ class Recipe:
     train: list[str] = key(
         [],
         """for `"files"`: text files aligned by line, one per language (`source`, `target`; or
-        `languages`, in that order; to fine-tune, only those that are trained); or one table, `"my.tsv"` (or
-        `.csv`), a translation memory, `"my.tmx"`, or another file that docs/data.md names.""",
+        `languages`, in that order; to fine-tune, only those that are trained); or tables, `"my.tsv"` (or
+        `.csv`), translation memories, `"my.tmx"`, and other files that docs/data.md names, read one after the
+        other.""",
         OWN_FILES,
         path=True,
     )

@@ -47,7 +47,7 @@ def completed(given: dict[str, Any], chosen: Mapping[str, Choice], where: str) -
 def text_values(
     files: Sequence[str], source: str | None, target: str | None, overrides: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the values of a recipe for the user's own text files, or one table.
+    """Return the values of a recipe for the user's own text files, or tables.
 
     Args:
         files: as a recipe's `train`.
@@ -58,7 +58,7 @@ def text_values(
         UserError: the files do not name the languages, or an override is not `KEY=VALUE`.
     """
     languages, values = [source, target] if source and target else languages_of(files), {"train": list(files)}
-    if len(files) > 2:
+    if len(languages) > 2:
         values["languages"] = languages
     else:
         values |= {"source": languages[0], "target": languages[-1]}

@@ -15,6 +15,7 @@ from kzoo.data.own_files import stream_pairs
 from kzoo.training import read_recipe
 from kzoo.training.choice import languages_of
 from kzoo.training.corpus import recipe_corpus
+from kzoo.training.recipe_files import text_values
 
 pytest.importorskip("lxml")
 
@@ -294,6 +295,35 @@ def test_recipes_name_them_as_tables(tmp_path):
     others = [f"train={table}", f"val={table}", "approved=true"]
     assert "approved" in message_of(read_recipe, tmp_path / "m.toml", others)
     assert "give --from and --to" in message_of(languages_of, ["m.tmx"])
+
+
+def test_several_files_of_any_kinds_follow_one_another(tmp_path):
+    files = [
+        written(tmp_path / "a.tmx", TMX.format(tu(en="A dog.", de="Ein Hund.") + tu(en="No."))),
+        written(tmp_path / "b.tsv", "Two.\tZwei.\n"),
+        written(tmp_path / "c.jsonl", '{"de": "Drei.", "en": "Three."}\n'),
+        written(tmp_path / "d.tmx.gz", gzip.compress(TMX.format(tu(en_US="Four.", de="Vier.")).encode())),
+    ]
+    expected = [("A dog.", "Ein Hund."), ("Two.", "Zwei."), ("Three.", "Drei."), ("Four.", "Vier.")]
+    with pytest.warns(UserWarning, match="a.tmx: 1 of 2 rows are left out: 1 without de"):
+        assert list(stream_pairs(files, ("en", "de"))) == expected
+    names = json.dumps([file.name for file in files])
+    (tmp_path / "m.toml").write_text(
+        f'preset = "pope_tiny"\ncorpus = "files"\nsource = "en"\ntarget = "de"\ntrain = {names}\n'
+        f"val = 1\ntest = {names}\n"
+    )
+    recipe = read_recipe(tmp_path / "m.toml")
+    with pytest.warns(UserWarning, match="a.tmx"):
+        corpus = recipe_corpus(recipe)
+        assert list(zip(*corpus.pairs("test", "en", "de"), strict=True)) == expected
+        parts = [corpus.pairs(split, "en", "de") for split in ("train", "val")]
+    assert corpus.more_references("test", "de") == []
+    assert sorted(pair for sides in parts for pair in zip(*sides, strict=True)) == sorted(expected)
+    given = text_values(list(map(str, files)), "en", "de")
+    assert (given["source"], given["target"], given["train"]) == ("en", "de", list(map(str, files)))
+    text = written(tmp_path / "a.de", "Ein Hund.\n")
+    assert "a.de" in message_of(open_files, [files[0], text], None, None, ("en", "de"))
+    assert "a.tmx" in message_of(open_files, [files[0]] * 2, None, None, ("en", "de"))
 
 
 def test_a_missing_package_is_named(monkeypatch, tmp_path):

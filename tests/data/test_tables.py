@@ -98,7 +98,7 @@ def test_a_table_where_text_is_meant_is_refused(tmp_path):
     table, text = tmp_path / "pairs.tsv", tmp_path / "pairs.txt"
     for path in (table, text):
         path.write_text("a\tb\nc\td\n")
-    assert "pairs.tsv" in message_of(open_files, None, None, (table, table))
+    assert "pairs.tsv" in message_of(open_files, None, None, (text, table))
     (tmp_path / "other.txt").write_text("a\nb\n")
     corpus = open_files(test=(text, tmp_path / "other.txt"))
     assert "every line has a tab" in message_of(corpus.pairs, "test", "en", "de")
