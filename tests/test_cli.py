@@ -242,7 +242,7 @@ def test_evaluation_records_what_it_was_asked(preset, recorded, commands_load, t
 
 def test_sigterm_ends_a_server_that_is_still_loading(monkeypatch, capsys):
     before = signal.getsignal(signal.SIGTERM)
-    loading = lambda *_: os.kill(os.getpid(), signal.SIGTERM)  # noqa: E731
+    loading = lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM)  # noqa: E731
     monkeypatch.setattr("kzoo.cli.serving.open_translator", loading)
     command = ("serve", "pope_small_multi30k_en_de", "--port", "0")
     try:

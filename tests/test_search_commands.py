@@ -98,7 +98,7 @@ def test_a_device_is_ctranslate2_s(command, used, monkeypatch):
     found = CliRunner().invoke(cli.app, [*COMMANDS[command], "--device", "cuda"])
     assert found.exit_code and "--device cuda" in str(found.exception) and not used
 
-    def opened(preset, compute_type, device):
+    def opened(preset, compute_type, device, **_):
         model = Copier(used)
         model.engine = f"ctranslate2 {compute_type} on {device}"
         return model

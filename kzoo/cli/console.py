@@ -33,10 +33,11 @@ def open_translator(
     compute_type: str = "float32",
     device: Device = "auto",
     needs: dict[str, object] | None = None,
+    loaded_models=None,
 ):
     """Return a preset's translator, which runs on CTranslate2 or on Keras. Keras is imported only if used.
 
-    `needs`: as in `chosen_engine`.
+    `needs`: as in `chosen_engine`; `loaded_models`: as of a `CTranslate2Translator`.
 
     Raises:
         UserError: as `chosen_engine`; Keras is chosen, but a compute type or device of CTranslate2's is
@@ -47,7 +48,7 @@ def open_translator(
     if chosen_engine(engine, lambda: why_not(preset), search, needs) == "ctranslate2":
         from kzoo.engine.translator import CTranslate2Translator
 
-        translator = CTranslate2Translator(preset, compute_type, device=device)
+        translator = CTranslate2Translator(preset, compute_type, device=device, loaded_models=loaded_models)
     else:
         if compute_type != "float32":
             raise UserError(
@@ -63,6 +64,29 @@ def open_translator(
         translator = shelf.load(preset)
     translator.search = search
     return translator
+
+
+def read_terms(path: Path) -> dict[str, str]:
+    """Return the terms of a glossary in a file, with their translations.
+
+    Raises:
+        UserError: the file cannot be read, has another line or no term, or two translations of a term.
+    """
+    from kzoo.data.text_files import read_lines
+    from kzoo.text.glossary import folded
+
+    terms = {}
+    for number, line in enumerate(read_lines(path).sentences, 1):
+        if not line.strip():
+            continue
+        term, *translations = map(str.strip, line.split("\t"))
+        if not term or len(translations) != 1 or not translations[0]:
+            raise UserError(f"{path}, line {number}: give a term, a tab, and its translation")
+        if terms.setdefault(folded(term), translations[0]) != translations[0]:
+            raise UserError(f"{path}, line {number}: {term!r:.80} has another translation above: remove one")
+    if not terms:
+        raise UserError(f"{path} has no terms")
+    return terms
 
 
 def start_backend():

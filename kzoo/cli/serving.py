@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from kzoo.cli import options
-from kzoo.cli.console import chosen_search, open_translator, start_backend
+from kzoo.cli.console import chosen_search, open_translator, read_terms, start_backend
 from kzoo.errors import UserError
 
 app = typer.Typer()
@@ -101,6 +101,22 @@ def serve(
             "by default, it stays. For CTranslate2.",
         ),
     ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Maximum memory of the weights of all models together, such as 500M or 4G: others leave it "
+            "when a model is loaded; by default, there is no limit. For CTranslate2.",
+        ),
+    ] = None,
+    terms: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[FROM-TO=]FILE.tsv",
+            help="A glossary, as for translate, that all translations keep to; of several directions, "
+            "name one, as in en-de=terms.tsv. Can be repeated.",
+        ),
+    ] = None,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(help="Another host name to accept, such as a proxy's; can be repeated."),
@@ -158,15 +174,38 @@ def serve(
         gnmt=gnmt,
         max_length=max_length,
     )
-    searches = list(map(search_of, located))
+    searches, bound = list(map(search_of, located)), memory and _bytes(memory)
+    tables = list(map(_terms, terms or ()))
     with reserved(host, port) as listening:
+        from kzoo.engine.loaded_models import LoadedModels
         from kzoo.serve import Keys
+        from kzoo.serve.glossaries import Terms, check_terms, glossaries_of
 
-        accepted = keys and Keys.read(keys)
+        accepted, loaded_models = keys and Keys.read(keys), LoadedModels(bound)
+        tables = [Terms(*table) for table in tables]
+        leave = keep is not None or bound is not None
+
+        def opened(preset, search):
+            shared = {"loaded_models": loaded_models}
+            translator = open_translator(preset, search, engine, compute_type, device, **shared)
+            if leave and len(located) > 1 and translator.engine != "keras":
+                translator.unload_if_idle(0)  # it was loaded to find errors; the first request loads it again
+            return translator
+
         translators = []
         for one, preset, search in zip(names, located, searches, strict=True):
             print(f"loading {one} …", file=sys.stderr, flush=True)
-            translators.append(open_translator(preset, search, engine, compute_type, device))
+            translators.append(opened(preset, search))
+        check_terms(tables, translators)
+        on_keras = [
+            one
+            for one, translator in zip(names, translators, strict=True)
+            if leave and translator.engine == "keras"
+        ]
+        if on_keras == names:
+            raise UserError(f"{', '.join(names)}: Keras cannot unload a model: leave --keep and --memory out")
+        if on_keras:
+            print(f"{', '.join(on_keras)}: Keras cannot unload a model, so it stays", file=sys.stderr)
         from kzoo.serve import Served
         from kzoo.serve import serve as serve_forever
         from kzoo.serve.metrics import Metrics
@@ -176,16 +215,23 @@ def serve(
         # To a copy of standard error, whose original `start_backend` takes away while Keras is loaded.
         logging.basicConfig(format=LOG_FORMAT, stream=os.fdopen(os.dup(2), "w", buffering=1))
         metrics = Metrics(", ".join(dict.fromkeys(translator.engine for translator in translators)))
-        made = partial(
-            Served,
-            max_batch=max_batch,
-            max_wait=max_wait,
-            start_keras=start_backend,
-            metrics=metrics,
-            keep=keep,
-        )
+
+        def made(translator, one: str, number: int, preset) -> Served:
+            return Served(
+                translator,
+                one,
+                number,
+                max_batch,
+                max_wait,
+                preset=preset,
+                start_keras=start_backend,
+                metrics=metrics,
+                keep=None if translator.engine == "keras" else keep,
+                glossaries=glossaries_of(translator, tables),
+            )
+
         served = [
-            made(translator, one, version or number or 1, preset=preset)
+            made(translator, one, version or number or 1, preset)
             for translator, one, number, preset in zip(translators, names, newest, located, strict=True)
         ]
         del translators  # only `served` holds the models: a replaced one leaves the memory
@@ -198,12 +244,7 @@ def serve(
         def load(one: str, number: int) -> Served:
             preset = locate(watched[one] / str(number))
             preset.check()
-            return made(
-                open_translator(preset, search_of(preset), engine, compute_type, device),
-                one,
-                number,
-                preset=preset,
-            )
+            return made(opened(preset, search_of(preset)), one, number, preset)
 
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{listening.getsockname()[1]}/"
@@ -215,3 +256,16 @@ def serve(
         print(*lines, sep="\n", flush=True)
         new_versions = NewVersions(watched, load) if watched else None
         serve_forever(served, listening, allow_host or (), allow_origin or (), accepted, new_versions)
+
+
+def _bytes(size: str) -> int:
+    """Return the bytes of a size such as 500M or 4G."""
+    if not (found := re.fullmatch(r"(\d+(?:\.\d+)?)([MG])", size.strip(), re.I | re.ASCII)):
+        raise UserError(f"--memory takes megabytes or gigabytes, such as 500M or 4G, not {size!r}")
+    return int(float(found[1]) * {"M": 2**20, "G": 2**30}[found[2].upper()])
+
+
+def _terms(given: str) -> tuple[str, dict[str, str]]:
+    """Return the direction that --terms names, if any, and the terms in its file."""
+    direction, _, path = given.rpartition("=") if not Path(given).exists() else ("", "", given)
+    return direction, read_terms(Path(path))

@@ -13,7 +13,13 @@ import typer
 from typer.core import TyperCommand
 
 from kzoo.cli import options
-from kzoo.cli.console import chosen_search, open_translator, progress_bar, telling_when_stopped
+from kzoo.cli.console import (
+    chosen_search,
+    open_translator,
+    progress_bar,
+    read_terms,
+    telling_when_stopped,
+)
 from kzoo.cli.streams import MOST, arriving_lines, done_in, growing_file, is_followed, is_input, sentences_of
 from kzoo.errors import UserError, printable
 from kzoo.files import check_writable, sha256
@@ -117,7 +123,7 @@ def translate(
     located = locate(preset)
     limits = {"min_length": min_length, "no_repeat_ngram": no_repeat_ngram}
     search = chosen_search(located, beam_size, length_penalty, gnmt, max_length, **limits)
-    glossary = _glossary(terms) if terms else {}
+    glossary = read_terms(terms) if terms else {}
     document = _document(file, output, n_best > 1 or prefix or image or images) if file else None
     source, target = _directed(located, document, source, target)
     split = split or document is not None
@@ -234,25 +240,6 @@ def translate(
         places = "; ".join(left[:MOST_PLACES]) + ("; …" if len(left) > MOST_PLACES else "")
         why = "texts left as they were, because numbers or placeholders changed in translation"
         print(printable(f"{file}: {len(left):,} {why}: {places}"), file=sys.stderr)
-
-
-def _glossary(path: Path) -> dict[str, str]:
-    """Return the terms in a file, with their translations."""
-    from kzoo.data.text_files import read_lines
-    from kzoo.text.glossary import folded
-
-    terms = {}
-    for number, line in enumerate(read_lines(path).sentences, 1):
-        if not line.strip():
-            continue
-        term, *translations = map(str.strip, line.split("\t"))
-        if not term or len(translations) != 1 or not translations[0]:
-            raise UserError(f"{path}, line {number}: give a term, a tab, and its translation")
-        if terms.setdefault(folded(term), translations[0]) != translations[0]:
-            raise UserError(f"{path}, line {number}: {term!r:.80} has another translation above: remove one")
-    if not terms:
-        raise UserError(f"{path} has no terms")
-    return terms
 
 
 def _document(file: Path, output: Path | None, others: object):

@@ -163,7 +163,7 @@ class TextTranslator(TextReader):
         found = self.n_best_of_prepared(
             prepared, search.beam_size if glossary else n, search, direction, progress, threads
         )
-        return split.join(self._with_terms(split.sentences, found, n, glossary) if glossary else found)
+        return split.join(self.with_terms(split.sentences, found, n, glossary) if glossary else found)
 
     def n_best_of_prepared(
         self,
@@ -186,10 +186,17 @@ class TextTranslator(TextReader):
             raise UserError("terms (--terms) might change prefixes (--prefix): give one of them")
         return Glossary(terms, direction)
 
-    def _with_terms(
+    def with_terms(
         self, sentences: list[str], found: list[list[Hypothesis]], n: int, glossary: Glossary
     ) -> list[list[Hypothesis]]:
-        """Return each sentence's `n` hypotheses with the most terms, with those that they lack."""
+        """Return each sentence's `n` hypotheses with the most terms, with those that they lack.
+
+        Args:
+            sentences: of the glossary's direction.
+            found: the hypotheses of each.
+            n: int. At most as many as each has.
+            glossary: the terms.
+        """
 
         def missing(sentence: str, hypothesis: Hypothesis) -> int:
             return glossary.missing(sentence, hypothesis.text)

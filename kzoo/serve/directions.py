@@ -32,7 +32,7 @@ class Directions:
 
     def __init__(self, models: Sequence[Served]):
         readers = [served for served in models if served.translator.image_shape is None]
-        pairs = {served: _pairs(served.translator) for served in readers}
+        pairs = {served: pairs_of(served.translator) for served in readers}
         # Those that do not name their languages take any.
         self._models = sorted(readers, key=lambda served: not pairs[served])
         targets = {}
@@ -105,7 +105,7 @@ class Identifier:
         return [percent[0], *(other for other in percent[1:] if other.confidence)]
 
 
-def _pairs(translator) -> list[tuple[str, str]]:
+def pairs_of(translator) -> list[tuple[str, str]]:
     """Return a translator's directions; none of a translator that does not name its languages."""
     if translator.multilingual:
         codes = translator.languages

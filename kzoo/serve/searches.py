@@ -134,8 +134,9 @@ class EngineSearch:
         return self.translator.n_best_of_tokens(tokens, self._settings.beam_size, self._settings)
 
     def usual(self) -> Iterator[tuple[tuple, list]]:
-        """Yield the key and rows of a batch that tests the model."""
-        yield (None, None, False), [([UNKNOWN], None, [])]
+        """Yield the key and rows of a batch that tests the model, unless a request is to load it."""
+        if self.translator.is_loaded:
+            yield (None, None, False), [([UNKNOWN], None, [])]
 
     @cached_property
     def keras(self) -> KerasSearch:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from kzoo.decoding.text_reader import Prepared
+from kzoo.decoding.text_translator import ALIGNING
 from kzoo.errors import UserError
 from kzoo.hub.preset import Preset, direction_key
 from kzoo.serve.batching import Batcher
@@ -15,6 +16,7 @@ from kzoo.serve.inputs import Limits, decoded_images
 from kzoo.serve.metrics import Metrics
 from kzoo.serve.searches import EngineSearch, KerasSearch
 from kzoo.serve.startup import check_model_name
+from kzoo.text.glossary import Glossary
 from kzoo.text.hypotheses import Hypothesis
 from kzoo.text.languages import Direction
 from kzoo.text.sentences import SplitTexts
@@ -28,6 +30,7 @@ log = logging.getLogger("kzoo.serve")
 BROKEN = "the model cannot translate; the server's log says why"
 PREPARING = "the model is being prepared; translations take longer until it is ready"
 LOOK_SECONDS = 5.0  # between two looks at whether the model is idle
+ALIGNED = 16  # sentences that one call aligns with their translations: other requests wait less
 SMALL = 512  # bytes or characters that take at most a few milliseconds to check
 
 
@@ -50,6 +53,8 @@ class Served:
         metrics: of the server, which the presets that it serves share; by default, the preset's own.
         keep: float. Minutes without a request after which the model leaves the memory until the next one;
             `None`: it stays.
+        glossaries: each for a direction, whose translations then keep to its terms, unless they begin with a
+            prefix; `None` in a direction is any language.
 
     Attributes:
         readiness: `""` once the usual shapes are compiled; before that, the reason.
@@ -57,7 +62,7 @@ class Served:
 
     Raises:
         UserError: the name cannot be part of a URL; `max_wait` is over an hour; CTranslate2 does not support
-            the search; `keep` with Keras's translator.
+            the search; `keep` with Keras's translator; glossaries for a model that does not align.
     """
 
     def __init__(
@@ -72,14 +77,17 @@ class Served:
         start_keras: Callable[[], None] = lambda: None,
         metrics: Metrics | None = None,
         keep: float | None = None,
+        glossaries: Sequence[Glossary] = (),
     ):
         check_model_name(name)
         if not 0 <= max_wait <= 3_600_000:  # `threading` cannot wait much longer
             raise UserError(f"max_wait must be from 0 to 3,600,000 milliseconds, not {max_wait}")
         if keep is not None and translator.engine == "keras":
             raise UserError(f"{name} runs on Keras, which cannot unload a model: leave keep (--keep) out")
+        if glossaries and not translator.aligns:
+            raise UserError(f"{name}: terms (--terms) need {ALIGNING}")
         self.translator, self.name, self.version, self.preset = translator, name, version, preset
-        self._keep = keep
+        self._keep, self._glossaries = keep, glossaries
         self.settings, self.limits = translator.search, limits or Limits()
         # Another beam or penalty than the preset's gives other scores.
         self._low_scores = preset.low_scores if preset and preset.search == self.settings else {}
@@ -167,9 +175,37 @@ class Served:
         if not 1 <= n <= self.settings.beam_size:
             raise UserError(f"1 to {self.settings.beam_size} best translations are available, not {n}")
         rows = list(self._rows(prepared))
-        found = await self.batcher.submit(rows)
+        found = prepared.restored(await self.batcher.submit(rows))
         self.metrics.sentences.inc(len(rows))
-        return [hypotheses[:n] for hypotheses in prepared.restored(found)]
+        if self._glossaries and not prepared.prefixes:  # terms might change these
+            await self._put_terms(prepared.split, found, n)
+        return [hypotheses[:n] for hypotheses in found]
+
+    async def _put_terms(self, split: SplitTexts, found: list[list[Hypothesis]], n: int):
+        """Replace the hypotheses of sentences with terms by those that have the terms' translations."""
+
+        def with_terms() -> list[tuple[int, Glossary]]:
+            glossaries = [self._glossary(*direction) for direction in split.directions]
+            rows = enumerate(zip(split.sentences, (glossaries[text] for text in split.text_of), strict=True))
+            return [(row, own) for row, (sentence, own) in rows if own and own.occurrences(sentence)]
+
+        rows = await self.in_thread(with_terms, size=sys.maxsize)
+        for glossary in dict.fromkeys(own for _, own in rows):
+            mine = [row for row, own in rows if own is glossary]
+            for first in range(0, len(mine), ALIGNED):
+                some = mine[first : first + ALIGNED]
+                texts, hypotheses = ([given[row] for row in some] for given in (split.sentences, found))
+                new = await self.batcher.run(self.translator.with_terms, texts, hypotheses, n, glossary)
+                for row, best in zip(some, new, strict=True):
+                    found[row] = best
+
+    def _glossary(self, source: str | None, target: str | None) -> Glossary | None:
+        """Return the glossary for a direction, if any."""
+
+        def fits(glossary: Glossary) -> bool:
+            return glossary.direction[0] in (None, source) and glossary.direction[1] in (None, target)
+
+        return next(filter(fits, self._glossaries), None)
 
     def _rows(self, prepared: Prepared) -> Iterator[tuple[tuple, tuple]]:
         """Yield each sentence's key and row, as in `KerasSearch`."""
