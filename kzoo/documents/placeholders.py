@@ -18,6 +18,7 @@ PLACEHOLDER = regex.compile(
     # %s, %1$s, %(name)s, %5.2f
     | (?<!\d)%(?:\(\w+\)|\d+\$)?[-+\#0]*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcrsap@]
     | &\#?\w+;
+    | \[X\d+X\]  # what Weblate sends for those above
     | (?<![\w.,])\d++(?:[.,:/]\d++)*+(?![\w])
     """,
     regex.VERBOSE,
@@ -31,9 +32,13 @@ def has_words(text: str) -> bool:
     return any(map(str.isalpha, PLACEHOLDER.sub("", text)))
 
 
-def keeps(text: str, translation: str) -> bool:
-    """Return whether a translation has the text's placeholders, each as often, and no others."""
-    return _placeholders(text) == _placeholders(translation)
+def keeps(text: str, translation: str, numbers: bool = True) -> bool:
+    """Return whether a translation has the text's placeholders, each as often, and no others.
+
+    Args:
+        numbers: bool. Whether numbers count.
+    """
+    return _placeholders(text, numbers) == _placeholders(translation, numbers)
 
 
 def keeping(sentences: list[str]) -> Generator[tuple[str, list], list, list[str]]:
@@ -63,8 +68,9 @@ def unended(translation: str, part: str) -> str:
     return translation if part[-1] in ".。" else translation.rstrip(".。")
 
 
-def _placeholders(text: str) -> Counter:
-    return Counter(match[0] for match in PLACEHOLDER.finditer(text))
+def _placeholders(text: str, numbers: bool) -> Counter:
+    found = (match[0] for match in PLACEHOLDER.finditer(text))
+    return Counter(one for one in found if numbers or not one[0].isdigit())
 
 
 def _parts(text: str) -> Iterator[str]:

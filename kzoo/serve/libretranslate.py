@@ -15,7 +15,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from kzoo.documents.document import BY_ENDING
+from kzoo.documents.inline import NO_MARKS
 from kzoo.documents.markup import Markup
+from kzoo.documents.placeholders import has_words, keeps
 from kzoo.documents.translating import DONE, next_step, translating
 from kzoo.errors import UserError
 from kzoo.serve.directions import Directions, Way
@@ -36,14 +38,14 @@ from kzoo.serve.messages import (
     Translations,
     question,
 )
-from kzoo.serve.served import Served
+from kzoo.serve.served import ALIGNED, Served
 from kzoo.text.languages import english_name, matching_code
 
 AUTO = "auto"
 MOST_IDENTIFIED = 5_000  # characters of a document
 # Sentences that one call translates or aligns: other requests wait less, and several documents have room in
 # the queue.
-PORTIONS = {"translate": 64, "align": 16}
+PORTIONS = {"translate": 64, "align": ALIGNED}
 
 
 def libretranslate_routes(models: Sequence[Served], keys: Keys | None, documents: Documents) -> list[Route]:
@@ -95,7 +97,7 @@ def libretranslate_routes(models: Sequence[Served], keys: Keys | None, documents
                     raise UserError(f"{upload.name} names the language {named:.40}, not {code:.40}")
             found = document.texts
             if way := directions.resolved(source, asked.target):
-                found = await translated_texts(document.texts, way, served.limits.document)
+                found = await translated_texts(document.texts, way, True, served.limits.document)
             table = dict(zip(document.texts, found, strict=True))
             content = await finished(upload.translated, document, table, asked.target)
             name = upload.named_for(asked.target)
@@ -155,10 +157,31 @@ def only(several: Translations) -> Translation:
 async def translated(texts: list[str], ways: list[Way | None], alternatives: int) -> list[list[str]]:
     """Return each text's best translation and up to `alternatives` others; of a text without way, it.
 
+    If the best lost a placeholder, the words around it are translated by themselves.
+
     Raises:
         UserError: an invalid request.
         Busy: too many rows are waiting.
     """
+    found = await searched(texts, ways, alternatives)
+    for way in dict.fromkeys(filter(None, ways)):
+        mine = [number for number, other in enumerate(ways) if other == way]
+
+        def lost(mine=mine) -> list[int]:
+            return [number for number in mine if not keeps(texts[number], found[number][0], numbers=False)]
+
+        rows = await way.served.in_thread(lost, size=sys.maxsize)
+        lines_of = {row: texts[row].translate(NO_MARKS).split("\n") for row in rows}
+        needed = dict.fromkeys(line for lines in lines_of.values() for line in lines if has_words(line))
+        table = dict(zip(needed, await translated_texts(list(needed), way, keep=True), strict=True))
+        for row, lines in lines_of.items():
+            if all(table.get(line, line) or not line for line in lines):
+                found[row][0] = "\n".join(table.get(line, line) for line in lines)
+    return found
+
+
+async def searched(texts: list[str], ways: list[Way | None], alternatives: int) -> list[list[str]]:
+    """Return what the models' search finds; arguments, results and errors are those of `translated`."""
     found = [[text] for text in texts]
     for served in dict.fromkeys(way.served for way in ways if way):
         most = served.settings.beam_size - 1
@@ -184,20 +207,22 @@ async def translated_markup(
     for way in dict.fromkeys(filter(None, ways)):
         mine = [number for number, other in enumerate(ways) if other == way]
         parts = list(dict.fromkeys(text for number in mine for text in markups[number].texts))
-        table = dict(zip(parts, await translated_texts(parts, way), strict=True))
+        table = dict(zip(parts, await translated_texts(parts, way, keep=False), strict=True))
         for number in mine:
             found[number] = [await way.served.in_thread(markups[number].translated, table, size=sys.maxsize)]
     return found
 
 
-async def translated_texts(texts: list[str], way: Way, most: int | None = None) -> list[str]:
-    """Return the translations of HTML's texts, or of those of a document, which may have `most` sentences.
+async def translated_texts(texts: list[str], way: Way, keep: bool, most: int | None = None) -> list[str]:
+    """Return the translations of texts with marks for elements, as `translating` does.
 
-    Only documents must keep their placeholders.
+    Args:
+        keep: bool. Whether they must keep their placeholders.
+        most: int. Maximum number of sentences; by default, that of a request.
     """
     served, direction = way
     translator, limits = served.translator, served.limits
-    steps, answer = translating(texts, direction, translator.aligns, keep=most is not None), None
+    steps, answer = translating(texts, direction, translator.aligns, keep), None
     while True:
         asked, items = await served.in_thread(next_step, steps, answer, size=sys.maxsize)
         if asked == DONE:
@@ -207,7 +232,7 @@ async def translated_texts(texts: list[str], way: Way, most: int | None = None) 
         for first in range(0, len(items), size):
             some = items[first : first + size]
             if asked == "translate":
-                answer += [best for best, *_ in await translated(some, [way] * len(some), 0)]
+                answer += [best for best, *_ in await searched(some, [way] * len(some), 0)]
             else:
                 answer += await served.batcher.run(translator.alignments, some, *direction)
 

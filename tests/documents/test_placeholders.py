@@ -18,6 +18,7 @@ from kzoo.documents.placeholders import has_words, keeps
         ("See https://a.b/c?d=1&e (or www.a.b/x).", ["https://a.b/c?d=1&e", "www.a.b/x"]),
         ("Ask a.b+c@d-e.org.", ["a.b+c@d-e.org"]),
         ("On 24.12.2024 at 7:30, 1,000.5 km, 1st, B2B", ["24.12.2024", "7:30", "1,000.5"]),
+        ("Open [X5X] or [X 5X], a [X12X].", ["[X5X]", "[X12X]"]),
         ("Tom &amp; {n, plural, other {# cats}}", ["&amp;", "{n, plural, other {# cats}}"]),
     ],
 )  # fmt: skip

@@ -197,6 +197,21 @@ def test_an_element_within_a_sentence_is_around_the_words_that_translate_its_own
     assert answer.json() == {"translatedText": "Ein <b>Hund</b> rennt."}
 
 
+@pytest.mark.parametrize("mark", ["[X5X]", "{place}", "%s", "https://a.example/b?c=1"])
+def test_placeholders_of_a_text_stay(mark, tmp_path, monkeypatch):
+    """Also in a text of several lines and sentences, whose other lines are as before."""
+    pytest.importorskip("ctranslate2")
+    monkeypatch.setenv("KZOO_CACHE", str(tmp_path))
+    translator = CTranslate2Translator(locate("pope_small_multi30k_en_de"))
+    texts = [f"A dog runs near {mark} in the snow.", f"A dog runs.\n\nTwo men sit. A man in {mark} runs."]
+    found = ask(translator, *(translate(q=text, alternatives=1) for text in (*texts, "2 dogs run.")))
+    one, several, number = (answer.json()["translatedText"] for answer in found)
+    assert one.count(mark) == several.count(mark) == 1
+    first, empty, last = several.split("\n")
+    assert [first, empty, number] == translator.translate(["A dog runs.", "", "2 dogs run."])
+    assert last.startswith(translator.translate(["Two men sit."])[0])
+
+
 def test_a_model_that_does_not_attend_to_words_translates_the_parts():
     (answer,) = ask(bridge(), translate(q="two dogs a man<b>.</b>", format="html"))
     assert re.fullmatch(".*<b>.*</b>", answer.json()["translatedText"])
