@@ -70,7 +70,7 @@ class RecurrentDecoder(Layer):
         ]
         self.keys = Dense(width, use_bias=False, dtype=dtype, name="keys")
         self.keys.build(memory_shape)
-        self.combine = Dense(width, activation="tanh", use_bias=False, dtype=dtype, name="combine")
+        self.combine = Dense(width, use_bias=False, dtype=dtype, name="combine")
         self.combine.build((*inputs_shape[:-1], memory_shape[-1] + width))
 
     def call(
@@ -102,7 +102,7 @@ class RecurrentDecoder(Layer):
             [kernel[width:], *kernels],
             [value_of(cell.recurrent_kernel) for cell in self.cells],
             [value_of(cell.bias) for cell in self.cells[1:]],
-            value_of(self.combine.kernel),
+            self._combining_kernel(memory.shape[-1]),
             kept,
         )
         outputs = ops.transpose(outputs, (1, 0, 2))
@@ -148,10 +148,16 @@ class RecurrentDecoder(Layer):
             pairs.append(tuple(ops.reshape(part, (*hypotheses, cell.units)) for part in pair))
         h = pairs[-1][0]  # (B, K, units[-1])
         context = ops.matmul(self._weights(h, prepared), prepared["values"])  # (B, K, D)
-        attentional = self.combine(ops.concatenate([context, h], axis=-1))
+        attentional = ops.tanh(self.combine(ops.concatenate([context, h], axis=-1)))
         if kept and len(kept) == len(self.units):
             attentional = attentional * kept[-1]
         return attentional, {"cells": pairs, "fed_back": attentional}
+
+    def _combining_kernel(self, memory_width: int):
+        """Return W_c, also of a quantized model, whose kernel alone is not what `combine` multiplies by."""
+        if self.combine.quantization_mode is None:
+            return value_of(self.combine.kernel)
+        return self.combine(ops.eye(memory_width + self.units[-1], dtype=self.compute_dtype))
 
     def _weights(self, h, prepared):
         """Return α `(B, K, N)` for the last LSTM's outputs `(B, K, units[-1])`."""

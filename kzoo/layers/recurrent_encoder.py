@@ -124,7 +124,8 @@ class RecurrentEncoder(Layer):
             return _read_by(network.cell, x, mask)
         forward, *states = _read_by(network.forward_layer.cell, x, mask)
         backward, *others = _read_by(network.backward_layer.cell, ops.flip(x, 1), ops.flip(mask, 1))
-        return ops.concatenate([forward, ops.flip(backward, 1)], axis=-1), *states, *others
+        both = ops.concatenate([forward, ops.flip(backward, 1)], axis=-1)
+        return ops.where(mask[..., None], both, ops.zeros_like(both)), *states, *others  # as Keras's
 
     def compute_output_shape(self, inputs_shape):
         width = self.unidirectional[-1] if self.unidirectional else 2 * self.bidirectional[-1]

@@ -114,19 +114,22 @@ class KerasNetworks(RecurrentEncoder):
         return network(x, mask=mask)
 
 
-def test_outputs_states_and_gradients_are_those_of_keras_s_lstms(random):
+@pytest.mark.parametrize("unidirectional", [(), (4,)])
+def test_outputs_states_and_gradients_are_those_of_keras_s_lstms(unidirectional, random):
     """After one step of gradient descent on the outputs and the last states; with padding on either side."""
     x, mask = random.normal(size=(3, 5, 4)).astype("float32"), np.array([*MASK, [0, 0, 1, 1, 1]], bool)
-    goals = [random.normal(size=shape) for shape in ((3, 5, 4), *((3, n) for n in (3, 3, 3, 3, 4, 4)))]
+    widths = [3] * 4 + [4] * 2 * len(unidirectional)  # of the states
+    shapes = (3, 5, 4 if unidirectional else 6), *((3, n) for n in widths)
+    goals = [random.normal(size=shape) for shape in shapes]
     results = []
     for kind in (RecurrentEncoder, KerasNetworks):
         keras.utils.set_random_seed(1)
         inputs, real = keras.Input((5, 4)), keras.Input((5,), dtype="bool")
-        layer = kind((3,), (4,))
+        layer = kind((3,), unidirectional)
         outputs, states = layer(keras.layers.Dense(4)(inputs), mask=real, return_states=True)
         model = keras.Model([inputs, real], [outputs, *states])
         found = model.predict_on_batch([x, mask])
-        model.compile(keras.optimizers.SGD(1.0), ["mse"] * 7, jit_compile=False)
+        model.compile(keras.optimizers.SGD(1.0), ["mse"] * len(goals), jit_compile=False)
         model.train_on_batch([x, mask], goals)
         results.append([*found, *model.get_weights()])
     for found, expected in zip(*results, strict=True):
