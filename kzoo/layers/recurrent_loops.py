@@ -35,18 +35,18 @@ def read_sentence(gates, recurrent_kernel, mask):
 
         def gradients(*arguments, upstream=None):
             upstream = arguments[0] if upstream is None else upstream  # Keras passes it by name on torch
-            slopes = _lstm_slopes(at["gates"], at["c"], _before(at["c"], first["c"])) * real
+            derivatives = _lstm_derivatives(at["gates"], at["c"], _before(at["c"], first["c"])) * real
             back = ops.transpose(recurrent_kernel)
 
             def read_token(state, now):
-                upstream, slopes, real = now
+                upstream, derivatives, real = now
                 d_h, padding = upstream + state["h"], 1 - real
-                gates, d_c = _lstm_gradients(d_h, state["c"], slopes)
+                gates, d_c = _lstm_gradients(d_h, state["c"], derivatives)
                 h = ops.matmul(gates, back) + padding * d_h
                 return {"h": h, "c": d_c + padding * state["c"], "gates": gates}
 
             _, d = _scan(
-                read_token, {**first, "c": upstream[-1]}, [upstream[:-1], slopes, real], reverse=True
+                read_token, {**first, "c": upstream[-1]}, [upstream[:-1], derivatives, real], reverse=True
             )
             return d["gates"], _product(_before(at["h"], first["h"]), d["gates"]), ops.zeros_like(real)
 
@@ -66,7 +66,7 @@ def read_tokens(gates, prepared: dict, initial, kernels, recurrent_kernels, bias
         kernels, recurrent_kernels: of each LSTM; in the first kernel, only the rows of what is fed back.
         biases: of each LSTM but the first.
         combine: W_c.
-        kept: dropout factors `(T, B, units)`, in the order of `RecurrentDecoder.step`.
+        kept: dropout factors `(T, B, units)`, in the order of `RecurrentDecoder.step`; they get no gradient.
     """
     depth, kept_count = len(initial), len(kept)
 
@@ -123,18 +123,18 @@ def _gradients(upstream, at, first, keys, values, mask, combine, kernels, recurr
     between, fed_back = kept[: depth - 1], kept[depth - 1 :]
     # What an attentional vector's gradient is multiplied by before W_c: tanh' and the dropout.
     factors = fed_back[0] if fed_back else ops.ones_like(at["a"])
-    slope = factors - ops.square(at["a"]) / ops.maximum(factors, 1)
-    slopes = [
-        _lstm_slopes(gates, c, _before(c, c_0))
+    derivative = factors - ops.square(at["a"]) / ops.where(factors > 0, factors, 1)
+    derivatives = [
+        _lstm_derivatives(gates, c, _before(c, c_0))
         for gates, c, c_0 in zip(at["gates"], at["c"], first["c"], strict=True)
     ]
     back = [[ops.transpose(kernel) for kernel in part] for part in (kernels, recurrent_kernels)]
     combine_back, values_back = ops.transpose(combine), ops.swapaxes(values, 1, 2)
 
     def read_token(state, now):
-        upstream_a, slope, upstream_scores, alpha, *rest = now
-        slopes, factors = rest[:depth], rest[depth:]
-        combined = (upstream_a + state["a"]) * slope
+        upstream_a, derivative, upstream_scores, alpha, *rest = now
+        derivatives, factors = rest[:depth], rest[depth:]
+        combined = (upstream_a + state["a"]) * derivative
         d_inputs = ops.matmul(combined, combine_back)
         d_context, d_below = d_inputs[:, :-width], d_inputs[:, -width:]
         d_alpha = upstream_scores + ops.matmul(d_context[:, None], values_back)[:, 0]
@@ -143,7 +143,7 @@ def _gradients(upstream, at, first, keys, values, mask, combine, kernels, recurr
         d_below = d_below + ops.matmul(d_scores[:, None], keys)[:, 0]
         h, c, gates = [None] * depth, [None] * depth, [None] * depth
         for n in reversed(range(depth)):
-            gates[n], c[n] = _lstm_gradients(d_below + state["h"][n], state["c"][n], slopes[n])
+            gates[n], c[n] = _lstm_gradients(d_below + state["h"][n], state["c"][n], derivatives[n])
             h[n] = ops.matmul(gates[n], back[1][n])
             d_below = ops.matmul(gates[n], back[0][n])
             if factors and n:
@@ -151,9 +151,9 @@ def _gradients(upstream, at, first, keys, values, mask, combine, kernels, recurr
         parts = {"combined": combined, "context": d_context, "scores": d_scores}
         return {"a": d_below, "h": h, "c": c, "gates": gates, **parts}
 
-    none = {"a": first["a"], "h": [ops.zeros_like(h) for h in first["h"]], "gates": first["gates"]}
-    none |= {"c": none["h"], "combined": first["a"], "context": values[:, 0] * 0, "scores": first["scores"]}
-    each = [upstream[..., :width], slope, upstream[..., width:], at["scores"], *slopes, *between]
+    zeros = [ops.zeros_like(h) for h in first["h"]]
+    none = {**first, "h": zeros, "c": zeros, "combined": first["a"], "context": ops.zeros_like(values[:, 0])}
+    each = [upstream[..., :width], derivative, upstream[..., width:], at["scores"], *derivatives, *between]
     last, d = _scan(read_token, none, each, reverse=True)
 
     below = [_before(at["a"], first["a"]), *at["h"][:-1]]
@@ -177,7 +177,7 @@ def _gradients(upstream, at, first, keys, values, mask, combine, kernels, recurr
             for h, h_0, gates in zip(at["h"], first["h"], d["gates"], strict=True)
         ),
         *map(ops.zeros_like, kept),
-        *(ops.cast(ops.sum(ops.cast(gates, "float32"), (0, 1)), gates.dtype) for gates in d["gates"][1:]),
+        *(_product(ops.ones_like(gates[..., :1]), gates)[0] for gates in d["gates"][1:]),
     )
 
 
@@ -194,7 +194,7 @@ def _lstm(z, c):
     return o * ops.tanh(c), c, ops.concatenate([i, f, g, o], axis=-1)
 
 
-def _lstm_slopes(gates, c, c_before):
+def _lstm_derivatives(gates, c, c_before):
     """Return what `_lstm_gradients` multiplies by, at all tokens: `(T, B, 6 units)`."""
     i, f, g, o = ops.split(gates, 4, axis=-1)
     tanh_c = ops.tanh(c)
@@ -202,12 +202,12 @@ def _lstm_slopes(gates, c, c_before):
     return ops.concatenate([*by_gate, o * (1 - ops.square(tanh_c)), f], axis=-1)
 
 
-def _lstm_gradients(d_h, d_c, slopes):
+def _lstm_gradients(d_h, d_c, derivatives):
     """Return the gradients of z and of the previous c."""
     units = d_h.shape[-1]
-    d_c = d_c + d_h * slopes[:, 4 * units : 5 * units]
-    d_z = ops.concatenate([d_c, d_c, d_c, d_h], axis=-1) * slopes[:, : 4 * units]
-    return d_z, d_c * slopes[:, 5 * units :]
+    d_c = d_c + d_h * derivatives[:, 4 * units : 5 * units]
+    d_z = ops.concatenate([d_c, d_c, d_c, d_h], axis=-1) * derivatives[:, : 4 * units]
+    return d_z, d_c * derivatives[:, 5 * units :]
 
 
 def _before(states, first):

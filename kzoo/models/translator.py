@@ -260,8 +260,7 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
 
     def _resolve_auto_jit_compile(self):
         # `compile` calls this if `jit_compile` is not given. By default Keras would not use XLA on a CPU,
-        # where it is faster, but would use it on a GPU for switches between languages, which XLA cannot
-        # compile.
+        # where it is faster, but would use it on a GPU for recurrent models, whose shapes it compiles slowly.
         return uses_xla(self.backbone)
 
     def compile_from_config(self, config):
