@@ -64,7 +64,7 @@ def losses(strategy, times):
         assert opened.devices == (1 if strategy == "one" else 2)
         keras.utils.set_random_seed(1)
         backbone = AttentionBridgeBackbone(
-            [12], "gru", 4, 4, num_decoder_layers=1, num_heads=2, hidden_dim=6, layer_dropout=0.5
+            [12], "lstm", 4, 4, num_decoder_layers=1, num_heads=2, hidden_dim=6, layer_dropout=0.5
         )
         translator = MultilingualTranslator(backbone, {})
         embedding = keras.layers.Embedding(12, 4)
