@@ -1,4 +1,4 @@
-"""Shared by commands: starting Keras quietly, opening a preset, progress bars, a line
+"""Shared by commands: opening a preset, reading a glossary, starting Keras quietly, progress bars, a line
 when stopped, commands to copy.
 """
 

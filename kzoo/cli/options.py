@@ -68,7 +68,7 @@ Files = Annotated[
     typer.Option(
         metavar="TEXT REFERENCE …",
         help="Your own text and one or more reference translations, instead of a corpus: text files with a "
-        "sentence per line, or one .tsv or .csv file.",
+        "sentence per line, or tables, such as .tsv files.",
     ),
 ]
 Overrides = Annotated[

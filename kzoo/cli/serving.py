@@ -174,22 +174,28 @@ def serve(
         gnmt=gnmt,
         max_length=max_length,
     )
-    searches, bound = list(map(search_of, located)), memory and _bytes(memory)
+    searches, bound = list(map(search_of, located)), None if memory is None else _bytes(memory)
     tables = list(map(_terms, terms or ()))
     with reserved(host, port) as listening:
         from kzoo.engine.loaded_models import LoadedModels
         from kzoo.serve import Keys
         from kzoo.serve.glossaries import Terms, check_terms, glossaries_of
+        from kzoo.serve.searches import EngineSearch
 
         accepted, loaded_models = keys and Keys.read(keys), LoadedModels(bound)
         tables = [Terms(*table) for table in tables]
         leave = keep is not None or bound is not None
 
         def opened(preset, search):
-            shared = {"loaded_models": loaded_models}
-            translator = open_translator(preset, search, engine, compute_type, device, **shared)
-            if leave and len(located) > 1 and translator.engine != "keras":
-                translator.unload_if_idle(0)  # it was loaded to find errors; the first request loads it again
+            translator = open_translator(
+                preset, search, engine, compute_type, device, loaded_models=loaded_models
+            )
+            if leave and translator.engine != "keras":  # find errors now: the first request may load it again
+                tested = EngineSearch(translator, search, 1, start_backend)
+                for key, rows in tested.usual():
+                    tested.search(key, rows)
+                if len(located) > 1:
+                    translator.unload_if_idle(0)
             return translator
 
         translators = []
@@ -267,5 +273,6 @@ def _bytes(size: str) -> int:
 
 def _terms(given: str) -> tuple[str, dict[str, str]]:
     """Return the direction that --terms names, if any, and the terms in its file."""
-    direction, _, path = given.rpartition("=") if not Path(given).exists() else ("", "", given)
+    whole = "=" not in given or Path(given).exists()
+    direction, path = ("", given) if whole else given.split("=", 1)
     return direction, read_terms(Path(path))

@@ -52,6 +52,11 @@ def is_xliff(path: Path) -> bool:
     return unpacked_name(path).endswith(XLIFF)
 
 
+def has_columns(path: Path) -> bool:
+    """Return whether columns of a table can be chosen, by its name: some kinds name the languages."""
+    return _reader(path) not in (_tmx, _xliff, _moses)
+
+
 def memory_rows(
     path: Path, languages: Sequence[str], columns: Sequence[int | str] = (), approved: bool = False
 ) -> Iterator[list[str]]:
@@ -61,13 +66,15 @@ def memory_rows(
         path: a file or folder as `is_memory` knows it.
         languages: the codes.
         columns: of JSON lines, Parquet and `datasets`: the names of the languages' columns. By default, the
-            columns are named after the languages, or are such fields of a column `translation`.
+            columns are named after the languages, or are such fields of a column `translation`. Other files
+            name the languages themselves.
         approved: bool. Of XLIFF: only translations that are approved.
 
     Raises:
         UserError: the file cannot be read, is damaged, or not what its name says; it declares entities, or
             unpacks to far more than text would; no row has all languages; a package is missing.
     """
+    columns = columns if has_columns(path) else ()
     given = _reader(path)(path, languages, columns, approved)
     codes, left_out, count = {}, Counter(), 0
     for unit in given:
@@ -80,7 +87,8 @@ def memory_rows(
     if left_out.total() == count:
         seen = ", ".join(sorted(filter(None, codes)))
         has = f"it has {seen}" if seen else ", ".join(left_out) or "it is empty"
-        raise UserError(f"{path}: none of its {count:,} rows has {' and '.join(columns or languages)}; {has}")
+        wanted = " and ".join(map(str, columns or languages))
+        raise UserError(f"{path}: none of its {count:,} rows has {wanted}; {has}")
     if left_out:
         ordered = sorted(left_out.items(), key=lambda item: (-item[1], item[0]))
         why = ", ".join(f"{number:,} {reason}" for reason, number in ordered)

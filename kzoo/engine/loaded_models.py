@@ -58,11 +58,10 @@ class LoadedModels:
             Exception: it cannot be loaded; the next call tries again.
         """
         if self._bound is not None and model.size > self._bound:
-            sizes = f"{model.size / 2**20:,.0f} MiB, more than the {self._bound / 2**20:,.0f} MiB"
-            raise UserError(f"the model's weights take {sizes} of all models (--memory)")
+            sizes = (f"{size / 2**20:,.1f} MiB" for size in (self._bound, model.size))
+            raise UserError("--memory allows {}, but the model alone takes {}: allow more".format(*sizes))
         with self._turn, self._changed:
-            while not self._has_room(model):
-                self._changed.wait(0.1)  # CTranslate2 unloads nothing while it is still ending a call
+            self._changed.wait_for(lambda: self._has_room(model))
             use = self._uses.setdefault(model, Use())
             use.running += 1
             loading = self._loading.setdefault(model, threading.Lock())
@@ -91,21 +90,19 @@ class LoadedModels:
             return True
         idle = sorted((one for one, use in self._uses.items() if not use.running), key=self._ended)
         while sum(one.size for one in self._uses) + model.size > self._bound:
-            if not idle or not self._unload(idle.pop(0)):
+            if not idle:
                 return False
+            self._unload(idle.pop(0))
         return True
 
     def _ended(self, model: Loadable) -> float:
         return self._uses[model].ended
 
-    def _unload(self, model: Loadable) -> bool:
-        """Unload a model that is not in use, and return whether it has left the memory."""
+    def _unload(self, model: Loadable):
+        """Unload a model that is not in use."""
         model.unload()
-        if model.is_loaded:
-            return False
         if sys.platform == "linux":
             with contextlib.suppress(AttributeError):  # musl has none
                 ctypes.CDLL(None).malloc_trim(0)  # glibc would keep the memory
         del self._uses[model]
         self._changed.notify_all()
-        return True

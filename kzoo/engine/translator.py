@@ -1,6 +1,7 @@
 """Translates with CTranslate2. Has the methods and the results of `kzoo.models.Translator`."""
 
 import os
+import time
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -179,7 +180,9 @@ class CTranslate2Translator(TextTranslator):
             self._model.load_model()
 
     def unload(self):
-        """Free the model's memory, after the calls that use it."""
+        """Free the model's memory. No call may use it."""
+        while self._model.num_active_batches:  # it is still ending a call, and would unload nothing
+            time.sleep(0.001)
         self._model.unload_model()
 
     def unload_if_idle(self, seconds: float):

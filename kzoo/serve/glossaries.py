@@ -18,7 +18,9 @@ class Terms(NamedTuple):
 
 
 def check_terms(terms: Sequence[Terms], translators: Sequence):
-    """Raise `UserError` for terms of a direction that no translator has, or of none if there are several."""
+    """Raise `UserError` for terms of a direction that no translator has, or of none if there are several; or
+    for two glossaries of one direction.
+    """
     ways = dict.fromkeys(way for one in translators for way in pairs_of(one))
     known = [_keys(*way)[-1] for way in ways]
     for direction, _ in terms:
@@ -28,6 +30,11 @@ def check_terms(terms: Sequence[Terms], translators: Sequence):
             raise UserError(
                 f"--terms {direction}=…: no preset has this direction; {nearest(direction, known)}"
             )
+    for one in translators:
+        ways = [glossary.direction for glossary in glossaries_of(one, terms)]
+        if twice := next((way for way in ways if ways.count(way) > 1), None):
+            named = "-".join(filter(None, twice)) or "one direction"
+            raise UserError(f"two glossaries (--terms) are for {named}: write their terms into one file")
 
 
 def glossaries_of(translator, terms: Sequence[Terms]) -> list[Glossary]:

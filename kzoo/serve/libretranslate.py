@@ -3,6 +3,7 @@
 https://docs.libretranslate.com/api/
 """
 
+import re
 import sys
 from collections.abc import Sequence
 from urllib.parse import quote
@@ -170,13 +171,15 @@ async def translated(texts: list[str], ways: list[Way | None], alternatives: int
         def lost(mine=mine) -> list[int]:
             return [number for number in mine if not keeps(texts[number], found[number][0], numbers=False)]
 
-        rows = await way.served.in_thread(lost, size=sys.maxsize)
-        lines_of = {row: texts[row].translate(NO_MARKS).split("\n") for row in rows}
+        if not (rows := await way.served.in_thread(lost, size=sum(len(texts[number]) for number in mine))):
+            continue
+        lines_of = {row: re.split(r"(\r?\n)", texts[row].translate(NO_MARKS)) for row in rows}
         needed = dict.fromkeys(line for lines in lines_of.values() for line in lines if has_words(line))
-        table = dict(zip(needed, await translated_texts(list(needed), way, keep=True), strict=True))
+        most = way.served.limits.document  # a sentence may have many parts
+        table = dict(zip(needed, await translated_texts(list(needed), way, True, most), strict=True))
         for row, lines in lines_of.items():
             if all(table.get(line, line) or not line for line in lines):
-                found[row][0] = "\n".join(table.get(line, line) for line in lines)
+                found[row][0] = "".join(table.get(line, line) for line in lines)
     return found
 
 

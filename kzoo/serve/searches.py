@@ -16,6 +16,7 @@ from kzoo.engine import why_not_searched
 from kzoo.errors import UserError
 from kzoo.hub.preset import Preset
 from kzoo.text.hypotheses import Hypothesis
+from kzoo.text.languages import Direction
 from kzoo.text.vocabulary import UNKNOWN
 
 if TYPE_CHECKING:  # Keras is not imported for CTranslate2, nor CTranslate2 for Keras
@@ -86,14 +87,14 @@ class KerasSearch:
 
     def usual(self) -> Iterator[tuple[tuple, list[tuple]]]:
         """Yield the key and rows of a batch of each usual shape, to compile its search."""
-        languages, shape, image = self.translator.languages, self.translator.image_shape, None
+        direction, shape, image = a_direction(self.translator), self.translator.image_shape, None
         if shape is not None:
             image = np.zeros(shape, "uint8" if len(shape) == 3 else "float32")
         lengths = sorted({min(length, self.max_length) for length in LENGTHS if length <= USUAL_LENGTH})
         for rows in self._counts:  # small batches come first
             for length in lengths:
                 row = [UNKNOWN] * (length - 1), image, []
-                yield ((languages[0], languages[-1]), length, False), [row] * rows
+                yield (direction, length, False), [row] * rows
 
 
 class EngineSearch:
@@ -130,13 +131,19 @@ class EngineSearch:
         """Return the hypotheses of each row of a batch."""
         if self.slow(key):
             return self.keras.search(key, rows)
-        tokens = [row[0] for row in rows]
-        return self.translator.n_best_of_tokens(tokens, self._settings.beam_size, self._settings)
+        (source, target), _, _ = key
+        return self.translator.n_best_of_tokens(
+            [row[0] for row in rows],
+            self._settings.beam_size,
+            self._settings,
+            source_language=source,
+            target_language=target,
+        )
 
     def usual(self) -> Iterator[tuple[tuple, list]]:
         """Yield the key and rows of a batch that tests the model, unless a request is to load it."""
         if self.translator.is_loaded:
-            yield (None, None, False), [([UNKNOWN], None, [])]
+            yield (a_direction(self.translator), None, False), [([UNKNOWN], None, [])]
 
     @cached_property
     def keras(self) -> KerasSearch:
@@ -152,3 +159,11 @@ class EngineSearch:
         from kzoo.presets.shelf import load
 
         return KerasSearch(load(preset), self._settings, self._max_batch)
+
+
+def a_direction(translator: "Translator | CTranslate2Translator") -> Direction:
+    """Return one of a translator's directions, of which there may be thousands."""
+    source, target = translator.languages[0], translator.languages[-1]
+    if not translator.multilingual and (targets := translator.target_languages):
+        source, target = (translator.source_languages or [source])[0], targets[-1]
+    return source, target

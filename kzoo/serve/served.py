@@ -189,7 +189,7 @@ class Served:
             rows = enumerate(zip(split.sentences, (glossaries[text] for text in split.text_of), strict=True))
             return [(row, own) for row, (sentence, own) in rows if own and own.occurrences(sentence)]
 
-        rows = await self.in_thread(with_terms, size=sys.maxsize)
+        rows = await self.in_thread(with_terms, size=sum(map(len, split.sentences)))
         for glossary in dict.fromkeys(own for _, own in rows):
             mine = [row for row, own in rows if own is glossary]
             for first in range(0, len(mine), ALIGNED):

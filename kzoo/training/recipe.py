@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import Meta
 
-from kzoo.data.memories import is_xliff
+from kzoo.data.memories import has_columns, is_xliff
 from kzoo.data.own_files import is_table
 from kzoo.decoding.search_settings import GNMT, LARGEST_BEAM, LONGEST
 from kzoo.errors import UserError
@@ -45,7 +45,10 @@ NOT_CHARACTERS = Use(lambda recipe: not recipe.source_characters, "source_charac
 NOT_LOWERCASED = Use(lambda recipe: recipe.text != "lowercased", "lowercased text")
 OWN_FILES = Use(lambda recipe: recipe.corpus == "files", 'a corpus other than "files"')
 OWN_ROWS = Use(lambda recipe: not (recipe.shards or recipe.images), "shards or images, which have all rows")
-TABLES = Use(lambda recipe: not recipe.train or any(map(is_table, _files(recipe))), "text files alone")
+TABLES = Use(
+    lambda recipe: not recipe.train or any(is_table(file) and has_columns(file) for file in _files(recipe)),
+    "files without columns",
+)
 XLIFF_FILES = Use(
     lambda recipe: not recipe.train or any(map(is_xliff, _files(recipe))), "files other than XLIFF"
 )

@@ -186,6 +186,7 @@ def test_columns_are_named(tmp_path):
         [("A dog.", "Ein Hund.")],
         ["1 of 2 rows are left out: 1 without src"],
     )
+    assert "has 1 and 2" in message_of(pairs_of, path, columns=[1, 2])
 
 
 def test_parquet_and_a_folder_of_datasets(tmp_path):
@@ -321,6 +322,12 @@ def test_several_files_of_any_kinds_follow_one_another(tmp_path):
     assert sorted(pair for sides in parts for pair in zip(*sides, strict=True)) == sorted(expected)
     given = text_values(list(map(str, files)), "en", "de")
     assert (given["source"], given["target"], given["train"]) == ("en", "de", list(map(str, files)))
+    wide = written(tmp_path / "e.tsv", "1\tFive.\tFünf.\n")  # of which `columns` are chosen; TMX has none
+    with pytest.warns(UserWarning, match="a.tmx"):
+        found = list(stream_pairs([files[0], wide], ("en", "de"), [2, 3]))
+    assert found == [("A dog.", "Ein Hund."), ("Five.", "Fünf.")]
+    changes = [f"train={json.dumps([str(files[0])])}", "test=[]", "columns=[2, 3]"]
+    assert "columns" in message_of(read_recipe, tmp_path / "m.toml", changes)
     text = written(tmp_path / "a.de", "Ein Hund.\n")
     assert "a.de" in message_of(open_files, [files[0], text], None, None, ("en", "de"))
     assert "a.tmx" in message_of(open_files, [files[0]] * 2, None, None, ("en", "de"))

@@ -10,19 +10,23 @@ import time
 from contextlib import contextmanager
 
 import httpx
+import keras
 import msgspec
 import numpy as np
 import pytest
+from asking import answers
 
 from kzoo.decoding import GNMT
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
 from kzoo.hub import Preset, seal
-from kzoo.presets import locate
+from kzoo.presets import locate, pope_tiny
 from kzoo.serve import Limits, Served, create_app
 from kzoo.serve.openapi import forms
 from kzoo.serve.rest import signatures
-from kzoo.serve.searches import EngineSearch
+from kzoo.serve.searches import EngineSearch, KerasSearch
+from kzoo.text import LanguageTokenizer, SubwordTokenizer, train_subwords
+from kzoo.text.vocabulary import SPECIAL
 
 pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
 PRESET = "pope_small_multi30k_en_de"
@@ -163,6 +167,31 @@ def test_keras_gives_prefixed_translations_and_attention(shelved):
     assert seen[0]["hypotheses"] == page.json()["hypotheses"]
 
 
+def test_a_model_of_many_languages_translates_in_each_direction(tmp_path):
+    """It reads and writes after the token of a language, as M2M-100 does."""
+    proto = train_subwords(["a dog runs.", "ein hund."] * 5, 40)
+    tokens = {"en": "_en", "de": "_de", "fr": "_fr"}
+    pieces = [*SPECIAL.values(), *SubwordTokenizer(proto).get_vocabulary()[len(SPECIAL) :], *tokens.values()]
+    sides = [
+        LanguageTokenizer(proto, pieces, tokens, side, config_file=f"{side}_tokenizer.json")
+        for side in ("source", "target")
+    ]
+    sizes = {"num_layers": 1, "width": 32, "num_heads": 2, "feedforward_dim": 32, "max_length": 16}
+    translator = pope_tiny(*sides, **sizes)
+    for weight in translator.backbone.weights:
+        weight.assign(keras.random.normal(weight.shape))
+    translator.save_to_preset(tmp_path / "many")
+    fast, texts = CTranslate2Translator(locate(tmp_path / "many")), ["a dog runs.", "a hund."]
+    for search in (KerasSearch(translator, fast.search, 1), EngineSearch(fast, fast.search, 1, lambda: None)):
+        assert len(search.search(*next(search.usual()))) == 1
+    ways = [("en", "de"), ("de", "en"), ("en", "fr")]
+    expected = [fast.translate(texts, *way) for way in ways]
+    assert len(set(map(tuple, expected))) == 3
+    asked = [("POST", "/translate", {"json": {"q": texts, "source": a, "target": b}}) for a, b in ways]
+    found = answers(create_app(Served(fast, "m")), asked)
+    assert [answer.json().get("translatedText") for answer in found] == expected
+
+
 @pytest.mark.parametrize("search", [{"length_penalty": GNMT(0.6)}, {"max_length": 1}])
 def test_a_search_that_ctranslate2_lacks_is_refused(search):
     translator = CTranslate2Translator(locate(PRESET))
@@ -233,9 +262,9 @@ def test_an_idle_model_leaves_the_memory_and_comes_back():
     translator = CTranslate2Translator(locate(PRESET))
     expected = translator.n_best(TEXTS[:1], 1)
     translator.unload_if_idle(60)
-    assert translator._model.model_is_loaded
-    while translator._model.model_is_loaded:  # CTranslate2 may still be ending the call
-        translator.unload_if_idle(0)
+    assert translator.is_loaded
+    translator.unload_if_idle(0)
+    assert not translator.is_loaded
     assert translator.n_best(TEXTS[:1], 1) == expected
 
 
@@ -255,9 +284,8 @@ for _ in range(2):
     for thread in threads:
         thread.join()
     loaded = resident()
-    while any(one.is_loaded for one in translators):
-        for one in translators:
-            one.unload_if_idle(0)
+    for one in translators:
+        one.unload_if_idle(0)
 print((loaded - resident()) / translators[0].size)
 """
 

@@ -16,7 +16,7 @@ from tiny_models import BEAM, bridge, pictures, pope
 from kzoo.decoding import SearchSettings
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.presets import locate
-from kzoo.serve import Served, create_app
+from kzoo.serve import Limits, Served, create_app
 from kzoo.serve.directions import Directions
 from kzoo.text.two_languages import TwoLanguages
 
@@ -203,13 +203,23 @@ def test_placeholders_of_a_text_stay(mark, tmp_path, monkeypatch):
     pytest.importorskip("ctranslate2")
     monkeypatch.setenv("KZOO_CACHE", str(tmp_path))
     translator = CTranslate2Translator(locate("pope_small_multi30k_en_de"))
-    texts = [f"A dog runs near {mark} in the snow.", f"A dog runs.\n\nTwo men sit. A man in {mark} runs."]
+    texts = [f"A dog runs near {mark} in the snow.", f"A dog runs.\r\n\nTwo men sit. A man in {mark} runs."]
     found = ask(translator, *(translate(q=text, alternatives=1) for text in (*texts, "2 dogs run.")))
     one, several, number = (answer.json()["translatedText"] for answer in found)
     assert one.count(mark) == several.count(mark) == 1
-    first, empty, last = several.split("\n")
-    assert [first, empty, number] == translator.translate(["A dog runs.", "", "2 dogs run."])
+    first, last = several.split("\r\n\n")
+    assert [first, number] == translator.translate(["A dog runs.", "2 dogs run."])
     assert last.startswith(translator.translate(["Two men sit."])[0])
+
+
+def test_a_sentence_with_placeholders_has_more_parts_than_a_request_may_have_sentences(tmp_path, monkeypatch):
+    pytest.importorskip("ctranslate2")
+    monkeypatch.setenv("KZOO_CACHE", str(tmp_path))
+    translator = CTranslate2Translator(locate("pope_small_multi30k_en_de"))
+    served = Served(translator, "m", limits=Limits(sentences=2))
+    text = "A dog {a} runs {b} in the {c} snow {d} with a man {e} and a ball."
+    (answer,) = answers(create_app(served), [translate(q=text)])
+    assert all(f"{{{name}}}" in answer.json()["translatedText"] for name in "abcde")
 
 
 def test_a_model_that_does_not_attend_to_words_translates_the_parts():

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import shutil
+import subprocess
+import sys
 import threading
 
 import httpx
@@ -83,9 +85,8 @@ def test_the_first_requests_load_models_within_the_bound(presets, tmp_path):
                 assert {name: found[name].json()["outputs"]["translation"] for name in NAMES} == expected
                 assert {answer.status_code for answer in found.values()} == {200}
                 assert sum(one.is_loaded for one in translators) == 2
-            while any(one.is_loaded for one in translators):  # CTranslate2 may still be ending a call
-                for one in translators:
-                    one.unload_if_idle(0)
+            for one in translators:
+                one.unload_if_idle(0)
             moved = (models[1] / "model.bin").rename(tmp_path / "model.bin")
             sent = requests(client)
             found = dict(zip(sent, await asyncio.gather(*sent.values()), strict=True))
@@ -120,12 +121,25 @@ def test_a_server_whose_models_leave_the_memory(presets):
     assert (found, wrong) == ([200] * 30, [])
 
 
+def test_a_model_that_cannot_translate_is_found_at_the_start(presets, tmp_path):
+    folder, _ = presets
+    translator = load(folder / "b")
+    for weight in translator.backbone.weights:
+        weight.assign(weight * float("nan"))
+    translator.save_to_preset(tmp_path / "broken")
+    words = ["serve", folder / "a", tmp_path / "broken", "--port", "0", "--keep", "1"]
+    command = [sys.executable, "-m", "kzoo", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode and "finite" in done.stderr and "broken" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
         (["--memory", "0.01M"], "--memory"),
         (["--memory", "4"], "4G"),
         (["--memory", "all"], "'all'"),
+        (["--memory", ""], "--memory"),
         (["--keep", "1", "--engine", "keras"], "a, b: Keras"),
     ],
 )

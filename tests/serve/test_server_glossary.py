@@ -94,6 +94,8 @@ def test_a_glossary_is_for_its_direction():
     check_terms([Terms("", TERMS)], [one, one])
     assert "en-de=" in message_of(check_terms, [Terms("", TERMS)], models)
     assert "en-nl" in message_of(check_terms, [Terms("en-nl", TERMS)], models)
+    assert "en-fr" in message_of(check_terms, [Terms("en-fr", TERMS)] * 2, models)
+    assert "en-de" in message_of(check_terms, [Terms("", TERMS), Terms("en-de", TERMS)], [one])
 
 
 def test_models_that_do_not_align_are_refused():
@@ -104,7 +106,12 @@ def test_models_that_do_not_align_are_refused():
 
 @pytest.mark.parametrize(
     ("option", "says"),
-    [("none.tsv", "none.tsv"), ("de-en=terms.tsv", "en-de"), ("en-de=none.tsv", "none.tsv")],
+    [
+        ("none.tsv", "none.tsv"),
+        ("de-en=terms.tsv", "en-de"),
+        ("en-de=none.tsv", "none.tsv"),
+        ("en-de=n=none.tsv", "n="),
+    ],
 )
 def test_bad_options_are_refused(option, says, tmp_path):
     (tmp_path / "terms.tsv").write_text("dogs\tKöter\n")
