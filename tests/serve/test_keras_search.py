@@ -13,7 +13,8 @@ from kzoo.text.vocabulary import UNKNOWN
 
 
 def search_of(max_length=16, image_shape=None, max_batch=4) -> KerasSearch:
-    model = SimpleNamespace(languages=["en", "de"], image_shape=image_shape, max_length=max_length)
+    sizes = {"image_shape": image_shape, "max_length": max_length}
+    model = SimpleNamespace(languages=["en", "de"], multilingual=True, **sizes)
     return KerasSearch(model, SearchSettings(), max_batch)
 
 
