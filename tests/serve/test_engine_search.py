@@ -10,7 +10,6 @@ import time
 from contextlib import contextmanager
 
 import httpx
-import keras
 import msgspec
 import numpy as np
 import pytest
@@ -167,7 +166,7 @@ def test_keras_gives_prefixed_translations_and_attention(shelved):
     assert seen[0]["hypotheses"] == page.json()["hypotheses"]
 
 
-def test_a_model_of_many_languages_translates_in_each_direction(tmp_path):
+def test_a_model_of_many_languages_translates_in_each_direction(random, tmp_path):
     """It reads and writes after the token of a language, as M2M-100 does."""
     proto = train_subwords(["a dog runs.", "ein hund."] * 5, 40)
     tokens = {"en": "_en", "de": "_de", "fr": "_fr"}
@@ -179,7 +178,8 @@ def test_a_model_of_many_languages_translates_in_each_direction(tmp_path):
     sizes = {"num_layers": 1, "width": 32, "num_heads": 2, "feedforward_dim": 32, "max_length": 16}
     translator = pope_tiny(*sides, **sizes)
     for weight in translator.backbone.weights:
-        weight.assign(keras.random.normal(weight.shape))
+        if len(weight.shape) > 1:  # random biases would decide the words in any language
+            weight.assign(random.normal(size=weight.shape))
     translator.save_to_preset(tmp_path / "many")
     fast, texts = CTranslate2Translator(locate(tmp_path / "many")), ["a dog runs.", "a hund."]
     for search in (KerasSearch(translator, fast.search, 1), EngineSearch(fast, fast.search, 1, lambda: None)):
