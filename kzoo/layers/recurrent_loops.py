@@ -63,9 +63,10 @@ def read_tokens(gates, prepared: dict, initial, kernels, recurrent_kernels, bias
         gates: `(T, B, 4 units[0])`. What the tokens add to the first LSTM's gates, with its bias.
         prepared: keys, values and mask, as from `RecurrentDecoder.prepare`.
         initial: pairs `(h, c)`, one per LSTM.
-        kernels, recurrent_kernels: of each LSTM; in the first kernel, only the rows of what is fed back.
-        biases: of each LSTM but the first.
-        combine: W_c.
+        kernels, recurrent_kernels: of each LSTM, `(D, 4 units)` and `(units, 4 units)`; in the first kernel,
+            only the rows of what is fed back.
+        biases: of each LSTM but the first, `(4 units,)`.
+        combine: W_c, `(D + units[-1], units[-1])`, with D the values' width.
         kept: dropout factors `(T, B, units)`, in the order of `RecurrentDecoder.step`; they get no gradient.
     """
     depth, kept_count = len(initial), len(kept)
