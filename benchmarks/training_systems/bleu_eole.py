@@ -9,7 +9,7 @@ import sentencepiece
 import torch
 from eole.bin.main import main as eole
 from eole.trainer import Trainer
-from train_eole import configuration
+from train_eole import configuration, split_text
 
 
 class AllPassesOver(Exception):
@@ -19,34 +19,43 @@ class AllPassesOver(Exception):
 def main(folder: Path):
     settings = json.loads((folder / "settings.json").read_text())
     torch.set_num_threads(settings["threads"])
-    values = configuration(folder, settings) | {"seed": settings["seed"], "report_every": 100}
-    values["training"] |= {
+    pieces = split_text(folder, (folder / "train.en", folder / "train.de"))
+    values = configuration(folder, settings, *pieces) | {"seed": settings["seed"], "report_every": 100}
+    values["training"] |= schedule(settings)
+    stop_after(settings["epochs"] * settings["words"])
+    with contextlib.suppress(AllPassesOver):
+        run("train", folder, values)
+    for test in settings["tests"]:
+        [source] = split_text(folder, [folder / f"{test}.en"])
+        translate(folder, folder / "eole", source, folder / f"{test}.de", settings)
+
+
+def schedule(settings: dict) -> dict:
+    return {
         "decay_method": "noam",
         "learning_rate": settings["rate_factor"],
         "warmup_steps": settings["warmup_steps"],
         "max_grad_norm": settings["clip_norm"],
     }
-    stop_after(settings["epochs"] * settings["words"])
-    with contextlib.suppress(AllPassesOver):
-        run("train", folder, values)
+
+
+def translate(folder: Path, model: Path, source: str, result: Path, settings: dict):
+    """Translate a file of subwords into a file of text."""
     processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / "subwords.model"))
-    for test in settings["tests"]:
-        source, result = folder / f"{test}.pieces.en", folder / f"{test}.pieces.de"
-        lines = read(folder / f"{test}.en")
-        write(source, (" ".join(pieces) for pieces in processor.encode(lines, out_type=str)))
-        run(
-            "predict",
-            folder,
-            {
-                "model_path": str(folder / "eole"),
-                "src": str(source),
-                "output": str(result),
-                "beam_size": settings["beam_size"],
-                "world_size": 0,
-                "gpu_ranks": [],
-            },
-        )
-        write(folder / f"{test}.de", (processor.decode(line.split(" ")) for line in read(result)))
+    pieces = folder / f"{result.name}.pieces"
+    values = {
+        "model_path": str(model),
+        "src": source,
+        "output": str(pieces),
+        "beam_size": settings["beam_size"],
+        "max_length": 100,  # not 250, of which a model that has hardly learned makes use
+        "world_size": 0,
+        "gpu_ranks": [],
+    }
+    run("predict", folder, values)
+    lines = pieces.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    text = "".join(f"{processor.decode(line.split(' '))}\n" for line in lines)
+    result.write_text(text, encoding="utf-8")
 
 
 def stop_after(words: int):
@@ -67,14 +76,6 @@ def run(mode: str, folder: Path, values: dict):
     path.write_text(json.dumps(values))  # JSON is YAML
     sys.argv = ["eole", mode, "-config", str(path)]
     eole()
-
-
-def read(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-
-
-def write(path: Path, lines):
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

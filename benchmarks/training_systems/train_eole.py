@@ -4,6 +4,7 @@ import itertools
 import json
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import sentencepiece
@@ -15,9 +16,16 @@ WARM_UP = 10  # steps
 NEVER = 10**9
 
 
-def configuration(folder: Path, settings: dict) -> dict:
-    """Return what `eole train` reads: no validation, no progress lines, nothing but training."""
-    paths, sentences = split_text(folder)
+def configuration(folder: Path, settings: dict, source: str, target: str) -> dict:
+    """Return what `eole train` reads: no validation, no progress lines, nothing but training.
+
+    Args:
+        folder: for what Eole writes; the vocabulary is there.
+        settings: what `benchmarks/training.py` writes.
+        source, target: the text's files, in subwords.
+    """
+    with open(source, "rb") as file:
+        sentences = sum(1 for _ in file)
     return {
         "seed": 1,
         "overwrite": True,
@@ -25,7 +33,7 @@ def configuration(folder: Path, settings: dict) -> dict:
         "save_data": str(folder / "eole_data"),
         "src_vocab": str(folder / "vocabulary.txt"),
         "share_vocab": True,
-        "data": {"train": {"path_src": paths["en"], "path_tgt": paths["de"]}},
+        "data": {"train": {"path_src": source, "path_tgt": target}},
         "training": {
             "model_path": str(folder / "eole"),
             "bucket_size": sentences,  # of all lengths; more would be the same ones again
@@ -51,16 +59,16 @@ def configuration(folder: Path, settings: dict) -> dict:
     }
 
 
-def split_text(folder: Path) -> tuple[dict[str, str], int]:
-    """Write the text in subwords, once: Eole would split it again for every epoch; return paths and lines."""
+def split_text(folder: Path, paths: Iterable[str | Path]) -> list[str]:
+    """Write files in subwords, once: Eole would split them again for every epoch. Return where."""
     processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / "subwords.model"))
-    paths = {}
-    for code in ("en", "de"):
-        lines = (folder / f"train.{code}").read_text(encoding="utf-8").removesuffix("\n").split("\n")
-        paths[code] = str(folder / f"eole.{code}")
-        with open(paths[code], "w", encoding="utf-8") as file:
+    written = []
+    for path in map(Path, paths):
+        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+        written.append(str(folder / f"eole.{path.name}"))
+        with open(written[-1], "w", encoding="utf-8") as file:
             file.writelines(" ".join(pieces) + "\n" for pieces in processor.encode(lines, out_type=str))
-    return paths, len(lines)
+    return written
 
 
 def transformer(settings: dict) -> dict:
@@ -110,8 +118,9 @@ if __name__ == "__main__":
     folder = Path(sys.argv[1])
     settings = json.loads((folder / "settings.json").read_text())
     torch.set_num_threads(settings["threads"])
+    pieces = split_text(folder, (folder / "train.en", folder / "train.de"))
     path = folder / "eole.yaml"
-    path.write_text(json.dumps(configuration(folder, settings)))  # JSON is YAML
+    path.write_text(json.dumps(configuration(folder, settings, *pieces)))  # JSON is YAML
     print_steps()
     sys.argv = ["eole", "train", "-config", str(path)]
     main()
