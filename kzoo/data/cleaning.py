@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kzoo.data.kinds_of_rows import KindOfRows, lines_of
 from kzoo.data.scripts import in_another_script
 
 # Odd lengths: OpusFilter's LengthRatioFilter accepts pairs whose lengths differ by less than a factor of 3
@@ -111,11 +112,11 @@ def rows_table(sides: Sequence[Sequence[str]], found: Sequence[OddRows], clean: 
     count, found = len(sides[0]), [kind for kind in found if len(kind.rows)]
     if not found:
         return f"Of {count:,} training rows, none is odd"
-    lines, width = [f"Of {count:,} training rows:"], max(len(kind.what) for kind in found)
+    kinds = []
     for kind in found:
         row = (kind.left_out if len(kind.left_out) else kind.rows)[0]
-        text = " | ".join(f"{side[row].strip():.40}" for side in sides)
-        lines.append(f"{len(kind.rows):10,} {kind.what:{width}}  row {row + 1}: {text}")
+        kinds.append(KindOfRows(kind.what, len(kind.rows), row + 1, [side[row] for side in sides]))
+    lines = [f"Of {count:,} training rows:", *lines_of(kinds)]
     if left_out := sum(len(kind.left_out) for kind in found):
         what = "are left out (clean = false keeps them)" if clean else "would be left out by clean = true"
         lines.append(f"{left_out:10,} {what}")

@@ -11,13 +11,13 @@ import re
 import warnings
 import zipfile
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
+from kzoo.data.kinds_of_rows import KindOfRows, lines_of
 from kzoo.data.text_files import PACKED, decode_lines, not_aligned, unpacked_name
 from kzoo.errors import UserError, first_line
 from kzoo.text.languages import matching_code
@@ -34,12 +34,19 @@ MARKUP = {"bpt", "ept", "it", "ph", "ut", "sub", "x", "bx", "ex", "sc", "ec", "s
 # States of XLIFF's translations that are none yet (https://docs.oasis-open.org/xliff/v1.2/os/xliff-core.html
 # and https://docs.oasis-open.org/xliff/xliff-core/v2.1/).
 UNTRANSLATED = {"new", "needs-translation", "initial"}
-NOT_APPROVED = "not approved"
 
 # For lxml: what a file may not do.
 SAFE_XML = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False}
 
-Unit = dict[str, Any] | str  # texts by language; or why there are none
+
+class LeftOut(NamedTuple):
+    """A row that is left out: why, and its texts."""
+
+    why: str
+    texts: Sequence
+
+
+Unit = dict[str, Any] | LeftOut  # the first has texts by language
 
 
 def is_memory(path: Path) -> bool:
@@ -60,7 +67,7 @@ def has_columns(path: Path) -> bool:
 def memory_rows(
     path: Path, languages: Sequence[str], columns: Sequence[int | str] = (), approved: bool = False
 ) -> Iterator[list[str]]:
-    """Yield the texts of each row in `languages`. At the end, warn of rows that lack one, and why.
+    """Yield the texts of each row in `languages`. At the end, warn of the rows left out, with a table of why.
 
     Args:
         path: a file or folder as `is_memory` knows it.
@@ -76,23 +83,26 @@ def memory_rows(
     """
     columns = columns if has_columns(path) else ()
     given = _reader(path)(path, languages, columns, approved)
-    codes, left_out, count = {}, Counter(), 0
-    for unit in given:
-        count += 1
-        found = unit if isinstance(unit, str) else _row(unit, languages, columns, codes)
-        if isinstance(found, str):
-            left_out[found] += 1
-        else:
+    codes, kinds, count = {}, {}, 0
+    for count, unit in enumerate(given, 1):
+        found = unit if isinstance(unit, LeftOut) else _row(unit, languages, columns, codes)
+        if not isinstance(found, LeftOut):
             yield found
-    if left_out.total() == count:
+        elif kind := kinds.get(found.why):
+            kinds[found.why] = kind._replace(count=kind.count + 1)
+        else:
+            texts = [text for text in found.texts if isinstance(text, str) and text.strip()]
+            kinds[found.why] = KindOfRows(found.why, 1, count, texts[: len(languages)])
+    left_out = sum(kind.count for kind in kinds.values())
+    if left_out == count:
         seen = ", ".join(sorted(filter(None, codes)))
-        has = f"it has {seen}" if seen else ", ".join(left_out) or "it is empty"
+        has = f"it has {seen}" if seen else ", ".join(kinds) or "it is empty"
         wanted = " and ".join(map(str, columns or languages))
         raise UserError(f"{path}: none of its {count:,} rows has {wanted}; {has}")
-    if left_out:
-        ordered = sorted(left_out.items(), key=lambda item: (-item[1], item[0]))
-        why = ", ".join(f"{number:,} {reason}" for reason, number in ordered)
-        warnings.warn(f"{path}: {left_out.total():,} of {count:,} rows are left out: {why}", stacklevel=2)
+    if kinds:
+        lines = lines_of(sorted(kinds.values(), key=lambda kind: (-kind.count, kind.what)))
+        first = f"{path}: {left_out:,} of {count:,} rows are left out:"
+        warnings.warn("\n".join([first, *lines]), stacklevel=2)
 
 
 def _reader(path: Path) -> Callable[..., Iterator[Unit]] | None:
@@ -109,16 +119,17 @@ def _reader(path: Path) -> Callable[..., Iterator[Unit]] | None:
     return _dataset if (path / DATASET).is_file() else None
 
 
-def _row(unit: dict, languages: Sequence[str], columns: Sequence, codes: dict) -> list[str] | str:
+def _row(unit: dict, languages: Sequence[str], columns: Sequence, codes: dict) -> list[str] | LeftOut:
     """Return a unit's text in each language, on one line; or why it is left out.
 
     `codes` are the languages of the codes that occurred, and get further ones.
     """
     if columns:
-        found = {name: unit.get(name) for name in columns}
+        found = given = {name: unit.get(name) for name in columns}
     else:
         found, names = {}, unit.get("translation")
-        for code, text in (names if isinstance(names, dict) else unit).items():
+        given = names if isinstance(names, dict) else unit
+        for code, text in given.items():
             if code not in codes:
                 codes[code] = matching_code(code, languages) if code else None
             language = codes[code]
@@ -127,7 +138,9 @@ def _row(unit: dict, languages: Sequence[str], columns: Sequence, codes: dict) -
     row = [found.get(name) for name in columns or languages]
     row = [BLANKS.sub(" ", text).strip() if isinstance(text, str) else "" for text in row]
     lacking = [name for name, text in zip(columns or languages, row, strict=True) if not text]
-    return f"without {' and '.join(map(str, lacking))}" if lacking else row
+    if lacking:
+        return LeftOut(f"without {' and '.join(map(str, lacking))}", list(given.values()))
+    return row
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -165,9 +178,9 @@ def _xliff(path: Path, languages: Sequence[str], columns: Sequence, approved: bo
             if _name(unit) == "unit":
                 final = state == "final"
             if source is None or state in UNTRANSLATED:
-                yield "without a translation"
+                yield LeftOut("without a translation", [] if source is None else [_text(source)])
             elif approved and not final:
-                yield NOT_APPROVED
+                yield LeftOut("not approved", [_text(source), _text(target)])
             else:
                 for texts in _segments(segment.find("{*}seg-source"), source, target):
                     yield dict(zip(codes, texts, strict=True))

@@ -47,7 +47,7 @@ def written(path, content):
 
 
 def pairs_of(path, languages=("en", "de"), columns=(), approved=False):
-    """Return the pairs read whole, which are those that are streamed, and the warning."""
+    """Return the pairs read whole, which are those that are streamed, and the lines of the warning."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = list(stream_pairs([path], languages, columns, approved))
@@ -55,7 +55,8 @@ def pairs_of(path, languages=("en", "de"), columns=(), approved=False):
         warnings.simplefilter("ignore")
         corpus = open_files(train=path, languages=languages, columns=columns, approved=approved)
         assert list(zip(*corpus.pairs("train", *languages), strict=True)) == found
-    return found, [str(one.message).partition(": ")[2] for one in caught if one.category is UserWarning]
+    tables = [str(one.message).partition(": ")[2] for one in caught if one.category is UserWarning]
+    return found, [" ".join(line.split()) for table in tables for line in table.splitlines()]
 
 
 def test_tmx(tmp_path):
@@ -80,7 +81,11 @@ def test_tmx(tmp_path):
         ("colour", "Farbe"),
         ("Press OK now !", "Jetzt OK drücken!"),
     ]
-    assert warned == ["2 of 7 rows are left out: 1 without de, 1 without en"]
+    assert warned == [
+        "2 of 7 rows are left out:",
+        "1 without de row 3: Dogs. | Des chiens.",
+        "1 without en row 4: Leer.",
+    ]
 
 
 def test_tmx_packed_and_in_another_encoding(tmp_path):
@@ -93,7 +98,7 @@ def test_tmx_packed_and_in_another_encoding(tmp_path):
 
 def test_three_languages(tmp_path):
     path = written(tmp_path / "m.tmx", TMX.format(tu(en="a", de="b", fr="c") + tu(en="a", de="b")))
-    with pytest.warns(UserWarning, match="1 of 2 rows are left out: 1 without fr"):
+    with pytest.warns(UserWarning, match=r"1 of 2 rows are left out:\n +1 without fr +row 2: a \| b$"):
         assert list(memory_rows(path, ("fr", "en", "de"))) == [["c", "a", "b"]]
 
 
@@ -129,10 +134,14 @@ def test_xliff_1(tmp_path):
     approved = [("A dog.", "Ein Hund."), ("One.", "Eins."), ("Two.", "Zwei.")]
     found, warned = pairs_of(path)
     assert found == [approved[0], ("Two.", "Zwei."), ("Open it", "Öffne es"), *approved[1:]]
-    assert warned == ["2 of 7 rows are left out: 2 without a translation"]
+    assert warned == ["2 of 7 rows are left out:", "2 without a translation row 3: New."]
     found, warned = pairs_of(path, approved=True)
     assert found == approved
-    assert warned == ["4 of 7 rows are left out: 2 not approved, 2 without a translation"]
+    assert warned == [
+        "4 of 7 rows are left out:",
+        "2 not approved row 2: Two. | Zwei.",
+        "2 without a translation row 3: New.",
+    ]
     assert pairs_of(path, ("de", "en"))[0][0] == ("Ein Hund.", "A dog.")
 
 
@@ -164,7 +173,7 @@ def test_an_archive_of_opus(tmp_path):
     }
     found, warned = pairs_of(archive(tmp_path / "de-en.txt.zip", **members))
     assert found == [("A dog.", "Ein Hund."), ("Two.", "Zwei.")]
-    assert warned == ["1 of 3 rows are left out: 1 without de"]
+    assert warned == ["1 of 3 rows are left out:", "1 without de row 2: None."]
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -177,14 +186,14 @@ def test_json_lines(nested, tmp_path):
     lines = [json.dumps({"translation": row, "n": 1} if nested else row) for row in rows]
     found, warned = pairs_of(written(tmp_path / "m.jsonl", "\n".join([*lines, ""])))
     assert found == [("A dog.", "Ein Hund."), ("Two.", "Zwei.")]
-    assert warned == ["1 of 3 rows are left out: 1 without en"]
+    assert warned == ["1 of 3 rows are left out:", "1 without en row 2: x"]
 
 
 def test_columns_are_named(tmp_path):
     path = written(tmp_path / "m.ndjson", '{"src": "A dog.", "tgt": "Ein Hund."}\n{"src": 1, "tgt": "x"}\n')
     assert pairs_of(path, columns=["src", "tgt"]) == (
         [("A dog.", "Ein Hund.")],
-        ["1 of 2 rows are left out: 1 without src"],
+        ["1 of 2 rows are left out:", "1 without src row 2: x"],
     )
     assert "has 1 and 2" in message_of(pairs_of, path, columns=[1, 2])
 
@@ -208,7 +217,8 @@ def test_parquet_and_a_folder_of_datasets(tmp_path):
     ):
         out.write_table(nested)
     expected = [(row["en"], row["de"]) for row in rows]
-    assert pairs_of(tmp_path / "m.parquet") == (expected, ["1 of 2,501 rows are left out: 1 without en"])
+    warned = ["1 of 2,501 rows are left out:", "1 without en row 2,501: x"]
+    assert pairs_of(tmp_path / "m.parquet") == (expected, warned)
     assert pairs_of(folder) == (expected, [])
     (folder / "data-00000-of-00001.arrow").write_bytes(b"ARROW")
     assert "is damaged" in message_of(pairs_of, folder)
@@ -306,7 +316,7 @@ def test_several_files_of_any_kinds_follow_one_another(tmp_path):
         written(tmp_path / "d.tmx.gz", gzip.compress(TMX.format(tu(en_US="Four.", de="Vier.")).encode())),
     ]
     expected = [("A dog.", "Ein Hund."), ("Two.", "Zwei."), ("Three.", "Drei."), ("Four.", "Vier.")]
-    with pytest.warns(UserWarning, match="a.tmx: 1 of 2 rows are left out: 1 without de"):
+    with pytest.warns(UserWarning, match="a.tmx: 1 of 2 rows are left out:\n +1 without de"):
         assert list(stream_pairs(files, ("en", "de"))) == expected
     names = json.dumps([file.name for file in files])
     (tmp_path / "m.toml").write_text(
