@@ -377,4 +377,7 @@ def test_the_languages_of_a_document_are_those_of_the_model(upper, document):
         Path("in.xlf").write_text(f'<xliff version="1.2"><file {languages}>{unit}</file></xliff>')
         done = translated("-i", "in.xlf", "-o", "out.xlf", *options)
         assert says in str(done.exception) if says else done.exit_code == 0
-    assert upper.seen == ["one"]
+    pytest.importorskip("translate")
+    Path("in.po").write_text('msgid ""\nmsgstr "Language: fr\\n"\n\nmsgid "one"\nmsgstr ""\n')
+    assert "in.po: the model translates to de" in str(translated("-i", "in.po", "-o", "out.po").exception)
+    assert (upper.seen, Path("out.po").exists()) == (["one"], False)

@@ -1,6 +1,8 @@
 """Files that lie are refused in a line, and nothing is written."""
 
+import io
 import json
+import os
 import struct
 import zipfile
 from pathlib import Path
@@ -13,45 +15,72 @@ from kzoo.documents import Document, archive, translate_document
 
 pytest.importorskip("bs4")
 pytest.importorskip("lxml")
+pytest.importorskip("translate")
 
 BOMB = '<!DOCTYPE x [<!ENTITY a "aaa"><!ENTITY b "&a;&a;">]><x><p>&b;</p></x>'
 OUTSIDE = '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><x><p>&a;</p></x>'
 
 
-def zipped(name: str, content: str | bytes) -> bytes:
-    path = Path("made.zip")
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
-        new.writestr(name, content)
-    return path.read_bytes()
+# Two parts of an archive of each format.
+PARTS = {
+    "a.docx": ("word/document.xml", "word/footnotes.xml"),
+    "a.pptx": ("ppt/slides/slide1.xml", "ppt/slides/slide2.xml"),
+    "a.odt": ("content.xml", "styles.xml"),
+    "a.epub": ("a.xhtml", "b.xhtml"),
+}
 
 
-def docx(content: str | bytes) -> bytes:
-    return zipped("word/document.xml", content)
+def zipped(*names: str, content: str | bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in (*names, "META-INF/container.xml"):  # the last, for .epub
+            new.writestr(name, content)
+    return file.getvalue()
 
 
-def lying() -> bytes:
+def lying(name: str) -> bytes:
     """An archive whose directory says that its part has one byte."""
-    content = docx("<x>" + 1000 * "a" + "</x>")
+    content = zipped(name, content="<x>" + 1000 * "a" + "</x>")
     return content.replace(struct.pack("<I", 1007), struct.pack("<I", 1))
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (lambda part: b"PK\x03\x04 damaged", "is damaged"),
+        (lambda part: zipped(part, content="<x>a</x>")[:-30], "is damaged"),
+        (lying, "is damaged"),
+        (lambda part: zipped(part, content="<x>"), "{part}, line 1: not XML"),
+        (lambda part: zipped(part, content=BOMB), "declares entities"),
+        (lambda part: zipped(part, content=OUTSIDE), "declares entities"),
+        (lambda part: zipped("other", content="<x/>"), "has no "),
+    ],
+)  # fmt: skip
+def test_archives(tmp_path, monkeypatch, name, content, says):
+    monkeypatch.chdir(tmp_path)
+    part = PARTS[name][0]
+    Path(name).write_bytes(
+        content(part).replace(b"META-INF", b"M" * 8) if says == "has no " else content(part)
+    )
+    message = message_of(translate_document, Path(name), Path(f"new-{name}"), MadeUp(str))
+    assert name in message and says.format(part=part) in message
+    assert os.listdir() == [name]
 
 
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("a.docx", lambda: b"PK\x03\x04 damaged", "is damaged"),
-        ("a.docx", lambda: docx("<x>a</x>")[:-30], "is damaged"),
-        ("a.docx", lying, "is damaged"),
-        ("a.docx", lambda: docx("<x>"), "word/document.xml, line 1: not XML"),
-        ("a.docx", lambda: docx(BOMB), "declares entities"),
-        ("a.odt", lambda: docx("<x/>"), "has no content.xml"),
-        ("a.odt", lambda: zipped("content.xml", OUTSIDE), "declares entities"),
-        ("a.epub", lambda: zipped("a.xhtml", BOMB), "has no META-INF"),
         ("a.xliff", BOMB.encode, "declares entities"),
+        ("a.xlf", OUTSIDE.encode, "declares entities"),
         ("a.xlf", lambda: b"msgid", "not XML"),
         ("a.json", lambda: b"[" * 100_000, "not JSON"),
         ("a.json", lambda: b'{"a": "b"', "not JSON"),
         ("a.srt", lambda: b"text", "no subtitles"),
         ("a.srt", lambda: b"1\n00:00:01,000 --> 00:00:02,000\n\xff\n", "not valid UTF-8"),
+        ("a.vtt", lambda: b"WEBVTT\n\ntext", "no subtitles"),
+        ("a.vtt", lambda: b"WEBVTT\n\n00:01.000 --> 00:02.000\n\xff\n", "not valid UTF-8"),
+        ("a.po", lambda: b'msgid "a"\nmsgid "b"\nwhat\n', "not a gettext catalogue"),
         ("a.html", lambda: b"<p>" * 5000 + b"a", "nested too deeply"),
         ("a.docx", None, "No such file"),
     ],
@@ -61,8 +90,8 @@ def test_one_line(tmp_path, monkeypatch, name, content, says):
     if content:
         Path(name).write_bytes(content())
     message = message_of(translate_document, Path(name), Path(f"new-{name}"), MadeUp(str))
-    assert name in message and says in message and "\n" not in message
-    assert not list(tmp_path.glob("*new-*"))
+    assert name in message and says in message
+    assert os.listdir() == ([name] if content else [])
 
 
 @pytest.mark.parametrize("output", ["a.json", "a.txt/b.json"])
@@ -75,20 +104,16 @@ def test_an_output_that_cannot_be_written_is_refused_first(tmp_path, monkeypatch
     assert (translator.asked, Path("a.json").read_text()) == ([], '"A dog"')
 
 
-def test_catalogues_that_are_none(tmp_path):
-    pytest.importorskip("translate")
-    (tmp_path / "a.po").write_bytes(b'msgid "a"\nmsgid "b"\nwhat\n')
-    assert "a.po" in message_of(Document, tmp_path / "a.po")
-
-
+@pytest.mark.parametrize("name", PARTS)
 @pytest.mark.parametrize("bound", ["LARGEST", "MOST_READ"])
-def test_what_unpacks_to_too_much(tmp_path, monkeypatch, bound):
-    monkeypatch.chdir(tmp_path)
+def test_what_unpacks_to_too_much(tmp_path, monkeypatch, bound, name):
     monkeypatch.setattr(archive, bound, 10**6)
-    with zipfile.ZipFile("a.docx", "w", zipfile.ZIP_DEFLATED) as new:
-        for name in ("document", "footnotes"):
-            new.writestr(f"word/{name}.xml", bytes(10**6 // 2 + 1))
-    assert "a.docx: unpacks to" in message_of(Document, Path("a.docx"))
+    path = tmp_path / name
+    path.write_bytes(zipped(*PARTS[name], content=bytes(10**6 // 2 + 1)))
+    assert f"{path}: unpacks to" in message_of(
+        translate_document, path, tmp_path / f"new-{name}", MadeUp(str)
+    )
+    assert os.listdir(tmp_path) == [name]
 
 
 def test_damage_that_is_found_while_writing_leaves_nothing(tmp_path, monkeypatch):
