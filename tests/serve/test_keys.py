@@ -1,11 +1,15 @@
 """Keys: what a server with keys answers to requests with none, a wrong one, and a valid one."""
 
+import contextlib
 import hashlib
+import hmac
+import sys
 
 import pytest
 from asking import answers
 from conftest import LIMITS
 from message_of import message_of
+from starlette.exceptions import HTTPException
 from tiny_models import BEAM, pope
 
 from kzoo.decoding import SearchSettings
@@ -76,6 +80,23 @@ def test_missing_and_wrong_keys(ask):
     for answer in (*missing, *refused):
         assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer"), answer.url
         assert list(answer.json()) == ["error"]
+
+
+def test_all_keys_are_compared_in_constant_time_whichever_is_sent():
+    """A key costs as many comparisons, of equal length, as any other."""
+    keys, calls = Keys([bytes.fromhex(line(key)) for key in (KEY, OTHER, "third")]), []
+
+    def seen(frame, event, function):
+        if event == "c_call" and function is hmac.compare_digest:
+            calls.append(function)
+
+    for sent in (KEY, OTHER, "third", "wrong", KEY[:-1], "w" * 10_000):
+        calls.clear()
+        sys.setprofile(seen)
+        with contextlib.suppress(HTTPException):
+            keys.check(sent)
+        sys.setprofile(None)
+        assert len(calls) == 3
 
 
 def test_probes_and_languages_need_no_key_and_there_is_no_page(ask):
