@@ -96,6 +96,15 @@ REFUSED = [
     (f"serve {PRESET} {PRESET} --port 0", f"two models are named '{PRESET}'"),
     (f"serve {PRESET} {PRESET} --port 0 --name a", "2 presets have 1 names"),
     (f"serve {PRESET} --port 0 --allow-origin https://site.example:443", "https://site.example:443"),
+    *((f"serve {PRESET} --port 0 --keep {value}", "--keep") for value in ("nan", "inf", "-1", "0")),
+    *(
+        (f"serve {PRESET} --port 0 --memory {size}", "--memory")
+        for size in ("nan", "-1G", "1e3G", "9" * 400 + "G")
+    ),
+    *((f"serve {PRESET} --port 0 --terms {given}", "--terms") for given in ("", "en-de=", "=a.tsv")),
+    (f"translate {PRESET} dog --terms ", "--terms"),
+    ("check a.tmx --from en --to de columns=[1,2]", "columns"),
+    ("check a.tmx --from en --to de approved=true", "approved"),
 ]
 
 

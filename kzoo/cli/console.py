@@ -75,6 +75,8 @@ def read_terms(path: Path) -> dict[str, str]:
     from kzoo.data.text_files import read_lines
     from kzoo.text.glossary import folded
 
+    if path.is_dir():  # also "", which is the current folder
+        raise UserError(f"--terms takes a file, but {path} is a folder")
     terms = {}
     for number, line in enumerate(read_lines(path).sentences, 1):
         if not line.strip():

@@ -1,6 +1,7 @@
 """`kzoo export` and `kzoo serve`."""
 
 import logging
+import math
 import os
 import re
 import sys
@@ -96,7 +97,6 @@ def serve(
     keep: Annotated[
         float | None,
         typer.Option(
-            min=0.1,
             help="Minutes without a request after which a model leaves the memory until the next; "
             "by default, it stays. For CTranslate2.",
         ),
@@ -139,34 +139,17 @@ def serve(
     """Serve presets with TensorFlow Serving's REST interface, LibreTranslate's, and a page to try them."""
     from kzoo.hub.location import newest_version
     from kzoo.presets.shelf import locate
-    from kzoo.serve.startup import check_model_name, end_on_sigterm, reserved
+    from kzoo.serve.startup import check_hosts, check_origins, end_on_sigterm, model_names, reserved
 
     end_on_sigterm()  # also while the model loads
-    for allowed in allow_host or ():
-        if not re.fullmatch(r"[\w.-]+", allowed, re.ASCII):  # browsers send other letters as xn--…
-            raise UserError(
-                "--allow-host takes a host's name in ASCII, such as translate.example or "
-                f"xn--bcher-kva.example, not {allowed!r}"
-            )
-    for origin in allow_origin or ():
-        if not re.fullmatch(r"https?://[a-z0-9.-]+(:\d+)?|https?://\[[0-9a-f:]+\](:\d+)?", origin):
-            raise UserError(
-                "--allow-origin takes a site's scheme, name and port, as a browser sends them: "
-                f"https://site.example or http://localhost:3000, not {origin!r}"
-            )
-        if re.fullmatch("https:.*:443|http:.*:80", origin):
-            raise UserError(
-                f"--allow-origin {origin}: browsers leave the usual port out: {origin.rpartition(':')[0]}"
-            )
+    check_hosts(allow_host or ())
+    check_origins(allow_origin or ())
+    if keep is not None and not 0.1 <= keep < math.inf:
+        raise UserError(f"--keep takes minutes, 0.1 or more, not {keep:g}")
+    bound, tables = None if memory is None else _bytes(memory), list(map(_terms, terms or ()))
     newest = list(map(newest_version, presets))  # first: a version that comes meanwhile is found again
     located = [locate(preset) for preset in presets]
-    names = name or [preset.name for preset in located]
-    if len(names) != len(located):
-        raise UserError(f"{len(located)} presets have {len(names)} names: give --name once for each")
-    if repeated := next((one for number, one in enumerate(names) if one in names[:number]), None):
-        raise UserError(f"two models are named {repeated!r}: give --name once for each preset")
-    for one in names:
-        check_model_name(one)
+    names = model_names(name, [preset.name for preset in located])
     search_of = partial(
         chosen_search,
         beam_size=beam_size,
@@ -174,84 +157,37 @@ def serve(
         gnmt=gnmt,
         max_length=max_length,
     )
-    searches, bound = list(map(search_of, located)), None if memory is None else _bytes(memory)
-    tables = list(map(_terms, terms or ()))
+    searches = list(map(search_of, located))
     with reserved(host, port) as listening:
+        from kzoo.cli.models_to_serve import ModelsToServe, Named
         from kzoo.engine.loaded_models import LoadedModels
         from kzoo.serve import Keys
-        from kzoo.serve.glossaries import Terms, check_terms, glossaries_of
-        from kzoo.serve.searches import EngineSearch
-
-        accepted, loaded_models = keys and Keys.read(keys), LoadedModels(bound)
-        tables = [Terms(*table) for table in tables]
-        leave = keep is not None or bound is not None
-
-        def opened(preset, search):
-            translator = open_translator(
-                preset, search, engine, compute_type, device, loaded_models=loaded_models
-            )
-            if leave and translator.engine != "keras":  # find errors now: the first request may load it again
-                tested = EngineSearch(translator, search, 1, start_backend)
-                for key, rows in tested.usual():
-                    tested.search(key, rows)
-                if len(located) > 1:
-                    translator.unload_if_idle(0)
-            return translator
-
-        translators = []
-        for one, preset, search in zip(names, located, searches, strict=True):
-            print(f"loading {one} …", file=sys.stderr, flush=True)
-            translators.append(opened(preset, search))
-        check_terms(tables, translators)
-        on_keras = [
-            one
-            for one, translator in zip(names, translators, strict=True)
-            if leave and translator.engine == "keras"
-        ]
-        if on_keras == names:
-            raise UserError(f"{', '.join(names)}: Keras cannot unload a model: leave --keep and --memory out")
-        if on_keras:
-            print(f"{', '.join(on_keras)}: Keras cannot unload a model, so it stays", file=sys.stderr)
-        from kzoo.serve import Served
         from kzoo.serve import serve as serve_forever
-        from kzoo.serve.metrics import Metrics
+        from kzoo.serve.glossaries import Terms
         from kzoo.serve.server import LOG_FORMAT
-        from kzoo.serve.versions import NewVersions
 
+        accepted = keys and Keys.read(keys)
+        models = ModelsToServe(
+            [
+                Named(one, preset, version or number or 1, Path(given) if number and not version else None)
+                for one, preset, number, given in zip(names, located, newest, presets, strict=True)
+            ],
+            search_of,
+            partial(
+                open_translator,
+                engine=engine,
+                compute_type=compute_type,
+                device=device,
+                loaded_models=LoadedModels(bound),
+            ),
+            [Terms(*table) for table in tables],
+            keep,
+            bound is not None,
+            {"max_batch": max_batch, "max_wait": max_wait},
+        )
+        served = models.served()
         # To a copy of standard error, whose original `start_backend` takes away while Keras is loaded.
         logging.basicConfig(format=LOG_FORMAT, stream=os.fdopen(os.dup(2), "w", buffering=1))
-        metrics = Metrics(", ".join(dict.fromkeys(translator.engine for translator in translators)))
-
-        def made(translator, one: str, number: int, preset) -> Served:
-            return Served(
-                translator,
-                one,
-                number,
-                max_batch,
-                max_wait,
-                preset=preset,
-                start_keras=start_backend,
-                metrics=metrics,
-                keep=None if translator.engine == "keras" else keep,
-                glossaries=glossaries_of(translator, tables),
-            )
-
-        served = [
-            made(translator, one, version or number or 1, preset)
-            for translator, one, number, preset in zip(translators, names, newest, located, strict=True)
-        ]
-        del translators  # only `served` holds the models: a replaced one leaves the memory
-        watched = {
-            one: Path(preset)
-            for one, preset, number in zip(names, presets, newest, strict=True)
-            if number and not version
-        }
-
-        def load(one: str, number: int) -> Served:
-            preset = locate(watched[one] / str(number))
-            preset.check()
-            return made(opened(preset, search_of(preset)), one, number, preset)
-
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{listening.getsockname()[1]}/"
         listening.listen()  # so that clients that read the line can connect
@@ -260,14 +196,14 @@ def serve(
             for model, search in zip(served, searches, strict=True)
         ]
         print(*lines, sep="\n", flush=True)
-        new_versions = NewVersions(watched, load) if watched else None
+        new_versions = models.new_versions(served[0].metrics)
         serve_forever(served, listening, allow_host or (), allow_origin or (), accepted, new_versions)
 
 
 def _bytes(size: str) -> int:
     """Return the bytes of a size such as 500M or 4G."""
-    if not (found := re.fullmatch(r"(\d+(?:\.\d+)?)([MG])", size.strip(), re.I | re.ASCII)):
-        raise UserError(f"--memory takes megabytes or gigabytes, such as 500M or 4G, not {size!r}")
+    if not (found := re.fullmatch(r"(\d{1,9}(?:\.\d+)?)([MG])", size.strip(), re.I | re.ASCII)):
+        raise UserError(f"--memory takes megabytes or gigabytes, such as 500M or 4G, not {size!r:.80}")
     return int(float(found[1]) * {"M": 2**20, "G": 2**30}[found[2].upper()])
 
 
@@ -275,4 +211,6 @@ def _terms(given: str) -> tuple[str, dict[str, str]]:
     """Return the direction that --terms names, if any, and the terms in its file."""
     whole = "=" not in given or Path(given).exists()
     direction, path = ("", given) if whole else given.split("=", 1)
+    if not path or not (whole or direction):
+        raise UserError(f"--terms takes a file, or FROM-TO=FILE, not {given!r}")
     return direction, read_terms(Path(path))

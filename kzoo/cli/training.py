@@ -164,12 +164,13 @@ def _print_choice(chosen: dict):
 def check(what: What, source: From = None, target: To = None):
     """Print which rows of your own text are odd, such as copies; train nothing."""
     from kzoo.training.corpus import odd_rows_table, recipe_corpus
-    from kzoo.training.recipe_checks import make_recipe
+    from kzoo.training.recipe_checks import check_have_effect, make_recipe
 
     given, _, where = _given(what, source, target)
     recipe = replace(make_recipe({"preset": "", "corpus": "files"} | given, where), shards="", images="")
     if recipe.corpus != "files" or not recipe.train:
         raise UserError(f"{where} has no text of your own: give one file per language, or tables")
+    check_have_effect(recipe, where, ("columns", "approved"))
     print(odd_rows_table(recipe, recipe_corpus(recipe)))
 
 

@@ -121,30 +121,44 @@ def load(preset: str | os.PathLike | Preset, **overrides) -> Any:
 def check_direction(preset: Preset, source: str | None, target: str | None):
     """Raise `UserError` for languages that a preset's small files rule out, as the translator would.
 
-    Those of a preset whose vocabulary names languages, as OPUS-MT's, are not known yet.
+    Those of a preset that `known_languages` does not know are not ruled out.
     """
-    if preset.is_converted or "tokenizers" not in preset.settings:
+    known = known_languages(preset)
+    if known is None:
         return
-    if languages := preset.settings.get("languages"):
-        if source is None or target is None:
-            raise UserError(
-                f"the model translates among {', '.join(languages)}: "
-                "give source_language and target_language (--from and --to)"
-            )
-        for code in (source, target):
-            if not matching_code(code, languages):
-                raise UserError(f"the model's languages are {not_known(code, languages)}")
+    if not known.multilingual:
+        known.direction(source, target)
         return
-    files = preset.settings["tokenizers"]
-    naming = ("MarianTokenizer", "LanguageTokenizer")
-    if not any(preset.object(file).get("class_name") in naming for file in files):
-        _Languages(preset.settings).direction(source, target)
+    if source is None or target is None:
+        raise UserError(
+            f"the model translates among {', '.join(known.languages)}: "
+            "give source_language and target_language (--from and --to)"
+        )
+    for code in (source, target):
+        if not matching_code(code, known.languages):
+            raise UserError(f"the model's languages are {not_known(code, known.languages)}")
 
 
-class _Languages(TwoLanguages):
-    """The two languages in a preset's settings."""
+class KnownLanguages(TwoLanguages):
+    """The languages in a preset's settings, with a translator's attributes."""
 
     source_tokenizer = target_tokenizer = None
 
     def __init__(self, settings: dict):
         self.source_language, self.target_language = map(settings.get, ("source_language", "target_language"))
+        self.multilingual, self._all = bool(settings.get("languages")), settings.get("languages")
+
+    @property
+    def languages(self) -> list[str | None]:
+        """The codes of the languages: of all, or of the source and the target."""
+        return self._all or super().languages
+
+
+def known_languages(preset: Preset) -> KnownLanguages | None:
+    """Return the languages that a preset's small files name; `None` if its vocabulary may, as OPUS-MT's."""
+    if preset.is_converted or "tokenizers" not in preset.settings:
+        return None
+    naming = ("MarianTokenizer", "LanguageTokenizer")
+    if any(preset.object(file).get("class_name") in naming for file in preset.settings["tokenizers"]):
+        return None
+    return KnownLanguages(preset.settings)

@@ -1,12 +1,13 @@
-"""The server process: its port, its signals, the number of files that it may open."""
+"""The server process: its options' checks, its port, its signals, the number of files that it may open."""
 
 import contextlib
 import importlib.util
 import os
+import re
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kzoo.errors import UserError
 
@@ -48,6 +49,46 @@ def check_model_name(name: str):
         raise UserError(
             f"a model's name (--name) must not be empty or contain one of / : ? # {{ }}, not {name!r}"
         )
+
+
+def model_names(given: Sequence[str] | None, own: Sequence[str]) -> Sequence[str]:
+    """Return the models' names for clients: those given, by default their presets' own.
+
+    Raises:
+        UserError: there are more or fewer names than presets, one occurs twice or cannot be part of a URL.
+    """
+    names = given or own
+    if len(names) != len(own):
+        raise UserError(f"{len(own)} presets have {len(names)} names: give --name once for each")
+    if repeated := next((name for number, name in enumerate(names) if name in names[:number]), None):
+        raise UserError(f"two models are named {repeated!r}: give --name once for each preset")
+    for name in names:
+        check_model_name(name)
+    return names
+
+
+def check_hosts(names: Sequence[str]):
+    """Raise `UserError` for a host name that no browser sends."""
+    for name in names:
+        if not re.fullmatch(r"[\w.-]+", name, re.ASCII):  # browsers send other letters as xn--…
+            raise UserError(
+                "--allow-host takes a host's name in ASCII, such as translate.example or "
+                f"xn--bcher-kva.example, not {name!r}"
+            )
+
+
+def check_origins(origins: Sequence[str]):
+    """Raise `UserError` for an origin that no browser sends."""
+    for origin in origins:
+        if not re.fullmatch(r"https?://[a-z0-9.-]+(:\d+)?|https?://\[[0-9a-f:]+\](:\d+)?", origin):
+            raise UserError(
+                "--allow-origin takes a site's scheme, name and port, as a browser sends them: "
+                f"https://site.example or http://localhost:3000, not {origin!r}"
+            )
+        if re.fullmatch("https:.*:443|http:.*:80", origin):
+            raise UserError(
+                f"--allow-origin {origin}: browsers leave the usual port out: {origin.rpartition(':')[0]}"
+            )
 
 
 def end_on_sigterm():

@@ -4,6 +4,7 @@ import dataclasses
 import math
 import re
 import typing
+from collections.abc import Iterable
 
 import msgspec
 
@@ -52,7 +53,7 @@ def check_recipe(recipe: Recipe) -> Recipe:
 def checked(values: dict, where: str) -> Recipe:
     """Return the recipe with these values, checked as `read_recipe` does."""
     recipe = make_recipe(values, where)
-    _check_has_effect(recipe, where)
+    check_have_effect(recipe, where)
     if recipe.preset in BUILDERS:
         _check_builder(recipe)
     return recipe
@@ -131,10 +132,10 @@ def _check_combinations(recipe: Recipe, where: str):
         )
 
 
-def _check_has_effect(recipe: Recipe, where: str):
-    """Raise `UserError` for values that have no effect, unless they are the default."""
+def check_have_effect(recipe: Recipe, where: str, names: Iterable[str] = tuple(KEYS)):
+    """Raise `UserError` for values of the keys `names` that have no effect, unless they are the default."""
     defaults = vars(Recipe(recipe.preset, recipe.corpus))
-    changed = [declared for name, declared in KEYS.items() if getattr(recipe, name) != defaults[name]]
+    changed = [KEYS[name] for name in names if getattr(recipe, name) != defaults[name]]
     for use in dict.fromkeys(use for declared in changed for use in declared.metadata["uses"]):
         if use.holds(recipe):
             continue
