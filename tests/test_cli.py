@@ -102,6 +102,7 @@ REFUSED = [
         for size in ("nan", "-1G", "1e3G", "9" * 400 + "G")
     ),
     *((f"serve {PRESET} --port 0 --terms {given}", "--terms") for given in ("", "en-de=", "=a.tsv")),
+    (f"serve {PRESET} --port 0 --keys none.txt", "none.txt cannot be read"),
     (f"translate {PRESET} dog --terms ", "--terms"),
     ("check a.tmx --from en --to de columns=[1,2]", "columns"),
     ("check a.tmx --from en --to de approved=true", "approved"),

@@ -224,3 +224,26 @@ def test_everything_can_be_imported_where_modules_of_one_system_are_missing(impo
 def test_light_things_import_no_deep_learning(code):
     check = "import sys; assert not {'keras', 'tensorflow', 'jax', 'torch'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", f"{code}; {check}"], check=True)
+
+
+# What the extras `documents` and `serve` install.
+OPTIONAL = {
+    *("lxml", "pyarrow", "bs4", "translate"),
+    *("starlette", "uvicorn", "prometheus_client", "babel", "py3langid", "python_multipart"),
+}
+TRANSLATED = """
+import sys
+from kzoo.cli import app
+app(["translate", "pope_small_multi30k_en_de", "A dog runs."], standalone_mode=False)
+print(*{name.partition(".")[0] for name in sys.modules})
+"""
+
+
+def test_a_sentence_is_translated_without_keras_and_what_is_optional():
+    pytest.importorskip("ctranslate2")
+    done = subprocess.run(
+        [sys.executable, "-c", TRANSLATED], check=True, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+    )
+    sentence, modules = done.stdout.splitlines()
+    assert sentence == "Ein Hund rennt."
+    assert not set(modules.split()) & (OPTIONAL | {"keras", "tensorflow", "jax", "torch"})

@@ -10,6 +10,7 @@ import threading
 import httpx
 import keras
 import pytest
+from test_keys import KEY, line
 from test_serving_process import TEXTS, ask, preset, serving, wait_until  # noqa: F401
 from typer.testing import CliRunner
 
@@ -99,20 +100,25 @@ def test_the_first_requests_load_models_within_the_bound(presets, tmp_path):
     assert again.json()["outputs"]["translation"] == expected["b"]
 
 
-def test_a_server_whose_models_leave_the_memory(presets):
+def test_a_server_whose_models_leave_the_memory(presets, tmp_path):
+    """And which asks for a key."""
     folder, expected = presets
+    (tmp_path / "keys").write_text(line(KEY))
     options = [str(folder / "b"), str(folder / "c"), "--keep", "0.1", "--memory", "1M"]
+    options += ["--keys", str(tmp_path / "keys")]
     options += [word for name in ("tiny", "b", "c") for word in ("--name", name)]
     found, wrong = [], []
 
     def client(port, name):
         for _ in range(5):
-            status, content = ask(port, "POST", f"/v1/models/{name}:predict", json.dumps({"inputs": TEXTS}))
+            path, body = f"/v1/models/{name}:predict", json.dumps({"inputs": TEXTS})
+            status, content = ask(port, "POST", path, body, headers={"Authorization": f"Bearer {KEY}"})
             found.append(status)
             if json.loads(content)["outputs"]["translation"] != expected["a" if name == "tiny" else name]:
                 wrong.append(name)
 
     with serving(folder / "a", *options) as (_, port):
+        assert ask(port, "GET", "/v1/models/b")[0] == 401
         clients = [threading.Thread(target=client, args=[port, name]) for name in ("tiny", "b", "c") * 2]
         for one in clients:
             one.start()

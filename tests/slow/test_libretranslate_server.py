@@ -3,24 +3,20 @@
 The answers are compared field by field; what may differ is in `DIFFERENT`, with the reason.
 """
 
-import contextlib
 import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import httpx
 import pytest
+from running import serving
 
 from kzoo.hub import seal
 from kzoo.presets import locate
 
-ROOT = Path(__file__).resolve().parents[2]
 PRESET, LIBRETRANSLATE = "pope_small_multi30k_en_de", "libretranslate==1.9.6"
 INSTALL = "import sys; from argostranslate import package; [*map(package.install_from_path, sys.argv[1:])]"
 # Argos splits texts into sentences with a model from another site than PyPI: here, each text is a sentence.
@@ -169,29 +165,6 @@ def ours(presets):
         yield address
 
 
-@contextlib.contextmanager
-def serving(command, **options):
-    """Run a server on a free port; yield its address once it answers."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
-    address, end = f"http://127.0.0.1:{port}", time.monotonic() + 300
-    with subprocess.Popen([*command, "--host", "127.0.0.1", "--port", port], **options) as process:
-        try:
-            while not answers(address):
-                assert process.poll() is None and time.monotonic() < end
-                time.sleep(0.5)
-            yield address
-        finally:
-            process.terminate()
-
-
-def answers(address: str) -> bool:
-    try:
-        return httpx.get(f"{address}/health").status_code == 200
-    except httpx.TransportError:
-        return False
-
-
 def leaves(value, path: str = ""):
     """Yield the values in JSON, each with its path; of objects and lists, that they are one."""
     yield path, type(value).__name__ if isinstance(value, dict | list) else compared(value, path)
@@ -246,29 +219,3 @@ def test_sentences_differ_at_most_in_the_last_mark_and_the_case(theirs, ours, mu
         answer = httpx.post(f"{address}/translate", json=ASKED | {"q": texts}, timeout=600)
         found.append([text.rstrip(".!?,;: ").lower() for text in answer.json()["translatedText"]])
     assert found[0] == found[1]
-
-
-def example(word: str) -> tuple[str, list[str]]:
-    """Return the Python of the documentation's page that has a word, and what it says that this prints."""
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/tools.md").read_text("utf-8"), re.M | re.S)
-    (code,) = (block for block in blocks if word in block)
-    return code, re.findall(r"^print\(.*\)  # (.*)$", code, re.M)
-
-
-def printed(command, **options) -> list[str]:
-    return subprocess.run(
-        command, check=True, stdout=subprocess.PIPE, text=True, **options
-    ).stdout.splitlines()
-
-
-def test_the_page_s_example_of_clients(ours):
-    code, expected = example("libretranslatepy")
-    assert printed([sys.executable, "-c", code.replace("http://127.0.0.1:8501", ours)]) == expected
-
-
-def test_the_page_s_example_of_argos(installed, packages):
-    program, options = installed
-    code, expected = example("argostranslate")
-    assert "export pope_small_multi30k_en_de en_de.argosmodel" in (ROOT / "docs/tools.md").read_text("utf-8")
-    found = printed([program, "-c", UNSPLIT + code], **options | {"cwd": packages[0].parent})
-    assert found[-len(expected) :] == expected

@@ -6,6 +6,7 @@ import gzip
 import itertools
 import json
 import shutil
+from html import escape
 
 import numpy as np
 import pytest
@@ -238,3 +239,18 @@ def test_from_the_command_line(recipe, tmp_path):
     assert "300 pairs in 1 shard\n" in done.output
     done = CliRunner().invoke(app, ["prepare", str(path)])
     assert "give -o FOLDER" in str(done.exception)
+
+
+def test_a_translation_memory_is_prepared_as_text_is(shards, recipe, sides, tmp_path):
+    """With a unit that has no German, of which a table tells."""
+    pytest.importorskip("lxml")
+    pairs = [*zip(*sides, strict=True), ("A dog.", "")]
+    unit = '<tu><tuv xml:lang="en-GB"><seg>{}</seg></tuv><tuv xml:lang="de"><seg>{}</seg></tuv></tu>'
+    units = (unit.format(*map(escape, pair)) for pair in pairs)
+    memory = tmp_path / "m.tmx"
+    memory.write_text(f'<tmx version="1.4"><header/><body>{"".join(units)}</body></tmx>', "utf-8")
+    recipe = dataclasses.replace(recipe, train=[str(memory)])
+    with pytest.warns(UserWarning, match="1 of 301 rows are left out:\n +1 without de +row 301: A dog."):
+        found = prepare(recipe, tmp_path / "shards", 1, pairs_per_shard=100)
+    assert (found.pairs, len(found)) == (shards.pairs, len(shards))
+    assert sentences(ShardedBatches(found, recipe.tokens)) == sentences(ShardedBatches(shards, recipe.tokens))
