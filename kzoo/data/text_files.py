@@ -16,6 +16,7 @@ from kzoo.errors import UserError
 from kzoo.files import POINTER, check_file_name
 
 CHUNK = 1 << 20  # bytes
+LONGEST_LINE = 1 << 26  # bytes; of a packed file, a line may be as long as the machine's memory
 # Packed files are recognized by their name's ending or by their first bytes.
 PACKED = {".gz": gzip, ".bz2": bz2, ".xz": lzma}
 BEGINS = {gzip: rb"\x1f\x8b\x08", bz2: rb"BZh[1-9]1AY&SY", lzma: rb"\xfd7zXZ\x00"}
@@ -124,9 +125,9 @@ def decode_lines(file: BinaryIO, where: str, encoding: str = "", any_text: bool 
 
     Raises:
         UserError: it begins like another file format, unless `any_text`; or a line is not in its encoding,
-            or has a NUL.
+            has a NUL, or is longer than any text.
     """
-    file = io.BufferedReader(file, CHUNK)
+    file = io.BufferedReader(_Bounded(file, where), CHUNK)
     head, number = file.peek(), 0
     for begins, what in () if any_text else NOT_TEXT.items():
         if re.match(begins, head):
@@ -148,6 +149,28 @@ def decode_lines(file: BinaryIO, where: str, encoding: str = "", any_text: bool 
         raise UserError(
             f"{where}, line {number}: not valid {(encoding or error.encoding).upper()} ({error.reason})"
         ) from None
+
+
+class _Bounded(io.RawIOBase):
+    """A file, named `where` in errors, whose lines have at most `LONGEST_LINE` bytes."""
+
+    def __init__(self, file: BinaryIO, where: str):
+        self._file, self._where, self._length = file, where, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int | None:
+        if not (count := self._file.readinto(buffer)):
+            return count
+        read = bytes(buffer[:count])
+        end = read.rfind(b"\n")
+        if end < 0:
+            end = read.rfind(b"\r")
+        self._length = self._length + count if end < 0 else count - end - 1
+        if self._length > LONGEST_LINE:
+            raise UserError(f"{self._where}: a line has over {LONGEST_LINE:,} bytes, which is no sentence")
+        return count
 
 
 def unpacked_name(path: Path) -> str:

@@ -284,6 +284,7 @@ EXTERNAL = '<!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
         ("m.xlf", XLIFF_1.format(trans_unit("a", "")), "without a translation"),
         ("m.zip", b"PK\x03\x04", "is damaged"),
         ("m.jsonl", '{"en": "a", "de": "b"}\n{"en": ', "line 2: not a JSON object"),
+        ("m.jsonl.gz", gzip.compress(b'{"en": "' + b"a" * 70_000_000, 1), "a line has over"),
         ("m.jsonl", "[1]\n", "line 1: not a JSON object"),
         ("m.jsonl", "[" * 100_000, "line 1: not a JSON object"),
         ("m.jsonl", b'{"en": "\xff"}', "line 1: not valid UTF-8"),
