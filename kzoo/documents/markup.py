@@ -64,7 +64,7 @@ def beautiful_soup():
         UserError: it is not installed.
     """
     if not importlib.util.find_spec("bs4"):
-        raise UserError("HTML cannot be read, because beautifulsoup4 is not installed")
+        raise UserError("HTML needs beautifulsoup4: pip install beautifulsoup4")
     import bs4
 
     return bs4

@@ -12,6 +12,7 @@ from message_of import message_of
 from kzoo.data import open_files
 from kzoo.data.memories import memory_rows
 from kzoo.data.own_files import stream_pairs
+from kzoo.documents import Document
 from kzoo.training import read_recipe
 from kzoo.training.choice import languages_of
 from kzoo.training.corpus import recipe_corpus
@@ -374,3 +375,6 @@ def test_a_missing_package_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     for name, package in (("m.tmx", "lxml"), ("m.parquet", "pyarrow")):
         assert f"pip install {package}" in message_of(pairs_of, written(tmp_path / name, ""))
+    documents = {"a.xlf": "lxml", "a.html": "beautifulsoup4", "a.po": "translate-toolkit"}
+    for name, package in documents.items():
+        assert f"pip install {package}" in message_of(Document, written(tmp_path / name, ""))

@@ -227,6 +227,22 @@ def test_a_model_that_does_not_attend_to_words_translates_the_parts():
     assert re.fullmatch(".*<b>.*</b>", answer.json()["translatedText"])
 
 
+def test_other_sites_are_refused():
+    """As by the server's own interface; only the probe may be asked by any name."""
+    app = create_app(Served(pope(), "tiny", limits=LIMITS), hosts=())
+    rebound, other = {"Host": "rebound.example"}, {"Host": "localhost", "Origin": "https://evil.example"}
+    asked = [
+        ("POST", "/translate", {"json": ASKED, "headers": rebound}),
+        ("POST", "/translate", {"json": ASKED, "headers": other}),
+        ("POST", "/detect", {"json": {"q": "a man."}, "headers": other}),
+        ("GET", "/languages", {"headers": rebound}),
+        ("GET", "/health", {"headers": rebound}),
+        ("POST", "/translate", {"json": ASKED, "headers": {"Host": "localhost"}}),
+    ]
+    statuses = [answer.status_code for answer in answers(app, asked)]
+    assert statuses == [403, 403, 403, 403, 200, 200]
+
+
 def test_health():
     (answer,) = ask(pope(), ("GET", "/health", {}))
     assert (answer.status_code, answer.json()) == (200, {"status": "ok"})

@@ -104,19 +104,23 @@ def test_models_that_do_not_align_are_refused():
         assert "tiny: terms" in message_of(Served, model, "tiny", glossaries=[glossary])
 
 
+PRESET, BRIDGE = "pope_small_multi30k_en_de", "attention_bridge_m2m_tiny_multi30k"
+
+
 @pytest.mark.parametrize(
-    ("option", "says"),
+    ("preset", "option", "says"),
     [
-        ("none.tsv", "none.tsv"),
-        ("de-en=terms.tsv", "en-de"),
-        ("en-de=none.tsv", "none.tsv"),
-        ("en-de=n=none.tsv", "n="),
+        (PRESET, "none.tsv", "none.tsv"),
+        (PRESET, "de-en=terms.tsv", "en-de"),
+        (PRESET, "en-de=none.tsv", "none.tsv"),
+        (PRESET, "en-de=n=none.tsv", "n="),
+        (BRIDGE, "en-es=terms.tsv", "en-es"),
+        (BRIDGE, "terms.tsv", "name one"),
     ],
 )
-def test_bad_options_are_refused(option, says, tmp_path):
+def test_bad_options_are_refused_before_the_model_is_loaded(preset, option, says, tmp_path):
     (tmp_path / "terms.tsv").write_text("dogs\tKöter\n")
     given = re.sub(r"\w+\.tsv", lambda name: str(tmp_path / name[0]), option)
-    words = ["serve", "pope_small_multi30k_en_de", "--port", "0", "--terms", given]
-    result = CliRunner().invoke(cli.app, words)
+    result = CliRunner().invoke(cli.app, ["serve", preset, "--port", "0", "--terms", given])
     assert isinstance(result.exception, UserError) and says in str(result.exception)
-    assert "loading" not in result.stderr  # the model
+    assert "loading" not in result.stderr
