@@ -10,16 +10,24 @@ import os
 import re
 import warnings
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any
 
 import msgspec
 
 from kzoo.data.kinds_of_rows import KindOfRows, lines_of
-from kzoo.data.text_files import PACKED, decode_lines, not_aligned, unpacked_name
-from kzoo.errors import UserError, first_line
+from kzoo.data.text_files import decode_lines, not_aligned, unpacked_name
+from kzoo.data.translation_memories import (
+    DAMAGED,
+    LeftOut,
+    Unit,
+    opened,
+    tmx_units,
+    unreadable,
+    xliff_units,
+)
+from kzoo.errors import UserError
 from kzoo.text.languages import matching_code
 
 XLIFF = (".xlf", ".xliff", ".sdlxliff", ".mqxliff")
@@ -28,25 +36,6 @@ BLANKS = re.compile(r"[ \t\r\n]+")
 ROWS = 1000  # that are read at a time from tables in binary form
 # A text is packed to a tenth; a file of zeros, to a thousandth.
 MOST_PACKED, SUSPICIOUS = 100, 2**27  # times, bytes
-# Elements of TMX and XLIFF that stand for markup: what they contain is no text. Others are around text, such
-# as TMX's `hi` and XLIFF's `g`, `pc` and `mrk`.
-MARKUP = {"bpt", "ept", "it", "ph", "ut", "sub", "x", "bx", "ex", "sc", "ec", "sm", "em", "cp"}
-# States of XLIFF's translations that are none yet (https://docs.oasis-open.org/xliff/v1.2/os/xliff-core.html
-# and https://docs.oasis-open.org/xliff/xliff-core/v2.1/).
-UNTRANSLATED = {"new", "needs-translation", "initial"}
-
-# For lxml: what a file may not do.
-SAFE_XML = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False}
-
-
-class LeftOut(NamedTuple):
-    """A row that is left out: why, and its texts."""
-
-    why: str
-    texts: Sequence
-
-
-Unit = dict[str, Any] | LeftOut  # the first has texts by language
 
 
 def is_memory(path: Path) -> bool:
@@ -61,7 +50,7 @@ def is_xliff(path: Path) -> bool:
 
 def has_columns(path: Path) -> bool:
     """Return whether columns of a table can be chosen, by its name: some kinds name the languages."""
-    return _reader(path) not in (_tmx, _xliff, _moses)
+    return _reader(path) not in (tmx_units, xliff_units, _moses)
 
 
 def memory_rows(
@@ -108,8 +97,8 @@ def memory_rows(
 def _reader(path: Path) -> Callable[..., Iterator[Unit]] | None:
     name = unpacked_name(path)
     for endings, reader in (
-        (".tmx", _tmx),
-        (XLIFF, _xliff),
+        (".tmx", tmx_units),
+        (XLIFF, xliff_units),
         (".zip", _moses),
         ((".jsonl", ".ndjson"), _json_lines),
         (".parquet", _parquet),
@@ -141,119 +130,6 @@ def _row(unit: dict, languages: Sequence[str], columns: Sequence, codes: dict) -
     if lacking:
         return LeftOut(f"without {' and '.join(map(str, lacking))}", list(given.values()))
     return row
-
-
-def _opened(path: Path) -> BinaryIO:
-    packing = PACKED.get(path.suffix.lower())
-    return packing.open(path) if packing else open(path, "rb")
-
-
-def _tmx(path: Path, languages: Sequence[str], columns: Sequence, approved: bool) -> Iterator[Unit]:
-    """Yield the units of a TMX file (https://www.gala-global.org/tmx-14b)."""
-    for unit in _elements(path, "{*}tu"):
-        found = {}
-        for variant in unit.iterfind("{*}tuv"):
-            # Before 1.4, it is `lang`.
-            code = variant.get("{http://www.w3.org/XML/1998/namespace}lang") or variant.get("lang") or ""
-            segment = variant.find("{*}seg")
-            if segment is not None:
-                found.setdefault(code, _text(segment))
-        yield found
-
-
-def _xliff(path: Path, languages: Sequence[str], columns: Sequence, approved: bool) -> Iterator[Unit]:
-    """Yield the segments of an XLIFF file, version 1.2 or 2."""
-    for unit in _elements(path, "{*}trans-unit", "{*}unit"):
-        if _name(unit) == "trans-unit":
-            file = next(unit.iterancestors("{*}file"), None)
-            keys = ("source-language", "target-language")
-            segments, final = [unit], unit.get("approved") == "yes"
-        else:
-            file, keys = unit.getroottree().getroot(), ("srcLang", "trgLang")
-            segments = unit.findall("{*}segment")
-        codes = ["" if file is None else file.get(key, "") for key in keys]
-        for segment in segments:
-            source, target = segment.find("{*}source"), segment.find("{*}target")
-            state = "new" if target is None else target.get("state") or segment.get("state") or ""
-            if _name(unit) == "unit":
-                final = state == "final"
-            if source is None or state in UNTRANSLATED:
-                yield LeftOut("without a translation", [] if source is None else [_text(source)])
-            elif approved and not final:
-                yield LeftOut("not approved", [_text(source), _text(target)])
-            else:
-                for texts in _segments(segment.find("{*}seg-source"), source, target):
-                    yield dict(zip(codes, texts, strict=True))
-
-
-def _segments(split, source, target) -> Iterator[tuple[str, str]]:
-    """Yield a unit's texts; those of each of its segments, if source and target are split alike."""
-    marks = [
-        {} if part is None else {
-            mark.get("mid"): mark for mark in part.iterfind(".//{*}mrk") if mark.get("mtype") == "seg"
-        }
-        for part in (split, target)
-    ]  # fmt: skip
-    if marks[0] and marks[0].keys() == marks[1].keys():
-        yield from ((_text(mark), _text(marks[1][number])) for number, mark in marks[0].items())
-    else:
-        yield _text(source), _text(target)
-
-
-def _elements(path: Path, *tags: str) -> Iterator:
-    """Yield an XML file's elements with one of the tags, each forgotten afterwards."""
-    if not importlib.util.find_spec("lxml"):
-        raise UserError(f"{path} needs lxml: pip install lxml")
-    from lxml import etree
-
-    checked = False
-    try:
-        with _opened(path) as file:
-            parsed = etree.iterparse(file, tag=tags, remove_comments=True, remove_pis=True, **SAFE_XML)
-            for _, element in parsed:
-                if not checked:
-                    check_declares_no_entities(element, str(path))
-                    checked = True
-                check_no_entities(element, str(path))
-                yield element
-                element.clear()
-                while element.getprevious() is not None:
-                    del element.getparent()[0]
-    except etree.XMLSyntaxError as error:
-        raise UserError(f"{path}, line {error.lineno}: not XML ({first_line(error)})") from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise _unreadable(path, error) from None
-
-
-def check_declares_no_entities(element, where: str):
-    """Raise `UserError` if the XML of an element, named `where`, declares entities."""
-    dtd = element.getroottree().docinfo.internalDTD
-    if dtd is not None and next(dtd.iterentities(), None) is not None:
-        raise UserError(f"{where}: declares entities, which are not read: remove its DOCTYPE")
-
-
-def check_no_entities(element, where: str):
-    """Raise `UserError` if an element of the XML named `where` has entities, which are not read."""
-    from lxml import etree
-
-    if (entity := next(element.iter(etree.Entity), None)) is not None:
-        raise UserError(f"{where}, line {element.sourceline}: not XML (unknown {entity.text})")
-
-
-def _name(element) -> str:
-    from lxml import etree
-
-    return etree.QName(element).localname
-
-
-def _text(element) -> str:
-    """Return an element's text without markup."""
-    parts = [element.text or ""]
-    for child in element:
-        if isinstance(child.tag, str) and _name(child) not in MARKUP:
-            parts.append(_text(child))
-        parts.append(child.tail or "")
-    return "".join(parts)
 
 
 def _moses(path: Path, languages: Sequence[str], columns: Sequence, approved: bool) -> Iterator[Unit]:
@@ -292,23 +168,23 @@ def _moses(path: Path, languages: Sequence[str], columns: Sequence, approved: bo
                     short, long = sorted(zip(counts, names, strict=True))[:: len(counts) - 1]
                     raise not_aligned(short[1], short[0], long[1], long[0])
                 yield dict(zip(languages, row, strict=True))
-    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
-        raise _unreadable(path, error) from None
+    except (*DAMAGED, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        raise unreadable(path, error) from None
 
 
 def _json_lines(path: Path, languages: Sequence[str], columns: Sequence, approved: bool) -> Iterator[Unit]:
     """Yield the objects of a file with one in each line."""
     decoder = msgspec.json.Decoder(dict[str, Any])
     try:
-        with _opened(path) as file:
+        with opened(path) as file:
             for number, line in enumerate(decode_lines(file, str(path), any_text=True), 1):
                 if line.strip():
                     try:
                         yield decoder.decode(line)
                     except (msgspec.DecodeError, RecursionError) as error:
                         raise UserError(f"{path}, line {number}: not a JSON object ({error})") from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise _unreadable(path, error) from None
+    except DAMAGED as error:
+        raise unreadable(path, error) from None
 
 
 def _parquet(path: Path, languages: Sequence[str], columns: Sequence, approved: bool) -> Iterator[Unit]:
@@ -319,7 +195,7 @@ def _parquet(path: Path, languages: Sequence[str], columns: Sequence, approved: 
             for batch in file.iter_batches(ROWS):
                 yield from batch.to_pylist()
     except (OSError, pyarrow.ArrowException) as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
 
 
 def _dataset(path: Path, languages: Sequence[str], columns: Sequence, approved: bool) -> Iterator[Unit]:
@@ -337,7 +213,7 @@ def _dataset(path: Path, languages: Sequence[str], columns: Sequence, approved: 
                     for start in range(0, len(batch), ROWS):
                         yield from batch.slice(start, ROWS).to_pylist()
     except (OSError, pyarrow.ArrowException) as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
 
 
 def _pyarrow(path: Path):
@@ -346,9 +222,3 @@ def _pyarrow(path: Path):
     import pyarrow.parquet
 
     return pyarrow
-
-
-def _unreadable(path: Path, error: Exception) -> UserError:
-    if getattr(error, "errno", None) is not None:
-        return UserError(f"{path}: cannot be read ({error.strerror})")
-    return UserError(f"{path}: is damaged, or not what its name says ({first_line(error)})")

@@ -1,6 +1,7 @@
 """A document of any format: its texts, each once, and the same document with their translations."""
 
 import importlib
+import lzma
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping
@@ -184,7 +185,8 @@ def check_ending(path: Path, output: Path):
 
 # What reading a damaged file raises: zipfile's errors, those of text, and deep nesting.
 DAMAGED = (
-    OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError, UnicodeError
+    OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError, NotImplementedError,
+    UnicodeError,
 )  # fmt: skip
 
 

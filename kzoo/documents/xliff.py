@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from kzoo.data.memories import UNTRANSLATED
+from kzoo.data.translation_memories import UNTRANSLATED
 from kzoo.documents.document import Content
 from kzoo.documents.inline import Piece, Segment
 from kzoo.documents.xml import fill, local_name, mixed_pieces, parsed, serialized

@@ -1,7 +1,9 @@
 """Translation memories and the like: the right pairs, streamed, and one line for each file that lies."""
 
+import bz2
 import gzip
 import json
+import lzma
 import tracemalloc
 import warnings
 import zipfile
@@ -274,6 +276,8 @@ EXTERNAL = '<!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
         ("m.tmx", "", "not XML"),
         ("m.tmx", "a dog\n", "line 1: not XML"),
         ("m.tmx", TMX.format(tu(en="a", de="b"))[:-30], "not XML"),
+        ("m.tmx", "<pages><page>a dog</page></pages>", "begins with pages"),
+        ("m.xlf", TMX.format(tu(en="a", de="b")), "begins with tmx"),
         ("m.tmx", TMX.format(tu(en="a", de="&b;")), "not XML"),
         ("m.tmx", ENTITIES + f"<tmx><body>{tu(en='a', de='&b;')}</body></tmx>", "declares entities"),
         ("m.tmx", EXTERNAL + f"<tmx><body>{tu(en='a', de='&x;')}</body></tmx>", "declares entities"),
@@ -281,6 +285,8 @@ EXTERNAL = '<!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
         ("m.tmx", TMX.format(""), "none of its 0 rows has en and de; it is empty"),
         ("m.tmx", TMX.format(tu(fr="a", en_GB="b")), "none of its 1 rows has en and de; it has en-GB, fr"),
         ("m.tmx.gz", b"\x1f\x8b\x08cut", "is damaged"),
+        ("m.tmx.bz2", bz2.compress(b"<tmx/>")[:-5], "is damaged"),
+        ("m.jsonl.xz", lzma.compress(b'{"en": "a"}')[:-20] + b"\xff" * 20, "is damaged"),
         ("m.tmx.gz", gzip.compress(TMX.format(tu(en="a", de="b")).encode())[:-20], ""),
         ("m.xlf", XLIFF_1.format(trans_unit("a", "")), "without a translation"),
         ("m.zip", b"PK\x03\x04", "is damaged"),

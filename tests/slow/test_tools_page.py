@@ -1,4 +1,4 @@
-"""The examples of docs/tools.md, as they stand there: LibreTranslate's clients, OmegaT, Argos Translate."""
+"""The examples of docs/tools.md, as they stand there: documents, glossaries, clients, OmegaT, Argos."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def example(word: str) -> tuple[str, list[str]]:
 def commands(section: str) -> list[str]:
     """Return the commands of a section of the page."""
     text = PAGE.split(f"# {section}\n")[1].split("\n#")[0]
-    return re.findall(r"^ {4,}((?:kzoo|curl|msgattrib|po2tmx) .*?)(?:  #.*)?$", text, re.M)
+    return re.findall(r"^ {4,}((?:kzoo|curl|printf|msgattrib|po2tmx) .*?)(?:  #.*)?$", text, re.M)
 
 
 def printed(command, **options) -> str:
@@ -90,6 +90,32 @@ def test_omegat(shell, tmp_path):
         shell(command)
     rows = memory_rows(tmp_path / "project/tm/auto/kzoo.tmx", ("en", "de"))
     assert list(rows) == [["A dog runs.", "Ein Hund rennt."]]
+
+
+def test_documents(shell, tmp_path):
+    docx = pytest.importorskip("docx")
+    report = docx.Document()
+    report.add_paragraph("A dog runs.")
+    report.save(tmp_path / "report.docx")
+    shell(commands("Documents")[0])
+    code, _ = example("translate_document")
+    (tmp_path / "in_python").mkdir()
+    shutil.copy(tmp_path / "report.docx", tmp_path / "in_python")
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path / "in_python", check=True)
+    for folder in (tmp_path, tmp_path / "in_python"):
+        assert [one.text for one in docx.Document(folder / "bericht.docx").paragraphs] == ["Ein Hund rennt."]
+
+
+def test_a_glossary(shell):
+    write, translate = commands("A glossary")[:2]
+    shell(write)
+    assert "Schwimmbad" in shell(translate)
+
+
+def test_training_text(shell, tmp_path):
+    units = '<tu><tuv xml:lang="en"><seg>A dog.</seg></tuv><tuv xml:lang="de"><seg>Ein Hund.</seg></tuv></tu>'
+    (tmp_path / "memory.tmx").write_text(f'<tmx version="1.4"><header/><body>{units * 2}</body></tmx>')
+    assert "1 a copy" in shell(commands("Training text")[0])
 
 
 @pytest.fixture(scope="module")
