@@ -168,22 +168,22 @@ def serve(
 
         accepted = keys and Keys.read(keys)
         models = ModelsToServe(
-            [
+            presets=[
                 Named(one, preset, version or number or 1, Path(given) if number and not version else None)
                 for one, preset, number, given in zip(names, located, newest, presets, strict=True)
             ],
-            search_of,
-            partial(
+            search_of=search_of,
+            opened=partial(
                 open_translator,
                 engine=engine,
                 compute_type=compute_type,
                 device=device,
                 loaded_models=LoadedModels(bound),
             ),
-            [Terms(*table) for table in tables],
-            keep,
-            bound is not None,
-            {"max_batch": max_batch, "max_wait": max_wait},
+            terms=[Terms(*table) for table in tables],
+            keep=keep,
+            bounded=bound is not None,
+            options={"max_batch": max_batch, "max_wait": max_wait},
         )
         served = models.served()
         # To a copy of standard error, whose original `start_backend` takes away while Keras is loaded.

@@ -149,12 +149,7 @@ def _moses(path: Path, languages: Sequence[str], columns: Sequence, approved: bo
                 has = ", ".join(archive.namelist()[:8]) or "nothing"
                 raise UserError(f"{path}: has no file that ends in .{lacking[0]}; it has {has}")
             for member in members.values():
-                times = member.file_size / max(member.compress_size, 1)
-                if member.file_size > SUSPICIOUS and times > MOST_PACKED:
-                    raise UserError(
-                        f"{path}: {member.filename} unpacks to {member.file_size / 1e9:.1f} GB, "
-                        f"{times:,.0f} times its size, which is no text"
-                    )
+                _check_size(f"{path}: {member.filename}", member.file_size, member.compress_size)
             names = [f"{path}: {members[language].filename}" for language in languages]
             sides = [
                 decode_lines(archive.open(members[language]), name, any_text=True)
@@ -192,6 +187,8 @@ def _parquet(path: Path, languages: Sequence[str], columns: Sequence, approved: 
     pyarrow = _pyarrow(path)
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
+            groups = map(file.metadata.row_group, range(file.num_row_groups))
+            _check_size(str(path), sum(group.total_byte_size for group in groups), path.stat().st_size)
             for batch in file.iter_batches(ROWS):
                 yield from batch.to_pylist()
     except (OSError, pyarrow.ArrowException) as error:
@@ -214,6 +211,15 @@ def _dataset(path: Path, languages: Sequence[str], columns: Sequence, approved: 
                         yield from batch.slice(start, ROWS).to_pylist()
     except (OSError, pyarrow.ArrowException) as error:
         raise unreadable(path, error) from None
+
+
+def _check_size(where: str, size: int, packed: int):
+    """Raise `UserError` for `packed` bytes that unpack to far more, `size`, than those of text would."""
+    times = size / max(packed, 1)
+    if size > SUSPICIOUS and times > MOST_PACKED:
+        raise UserError(
+            f"{where} unpacks to {size / 1e9:.1f} GB, {times:,.0f} times its size, which is no text"
+        )
 
 
 def _pyarrow(path: Path):

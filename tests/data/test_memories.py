@@ -319,8 +319,14 @@ def test_archives_that_lie(tmp_path):
 
 
 def test_parquet_that_lies(tmp_path):
-    pytest.importorskip("pyarrow")
-    assert "is damaged" in message_of(pairs_of, written(tmp_path / "m.parquet", b"PAR1"))
+    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet  # noqa: F811
+
+    path = written(tmp_path / "m.parquet", b"PAR1")
+    assert "is damaged" in message_of(pairs_of, path)
+    large = pyarrow.table({"en": ["A dog."], "de": ["a" * 200_000_000]})
+    pyarrow.parquet.write_table(large, path, use_dictionary=False, compression="zstd")
+    assert "unpacks to 0.2 GB" in message_of(pairs_of, path)
 
 
 def test_recipes_name_them_as_tables(tmp_path):
