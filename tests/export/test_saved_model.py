@@ -39,7 +39,7 @@ import tensorflow as tf
 from google.protobuf.json_format import MessageToDict
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
-from kzoo.export.formats import export_saved_model
+from kzoo.export import export_saved_model
 from kzoo.export.graph_inputs import decode_pictures, graph_tokenizer
 from kzoo.export.graph_translator import GraphWeights, TextSearch, quantized
 
@@ -387,7 +387,7 @@ def test_int8_weights_are_those_of_keras(ask, tmp_path, random):
     translator = pope_tiny(tokenizer, **TRANSFORMER)
     whole = [weight.copy() for weight in translator.get_weights()]
     backbone = quantized(translator.backbone)
-    export_saved_model(translator, tmp_path / "model", 2, precision="int8")
+    export_saved_model(translator, tmp_path / "model", "int8", beam_size=2)
     check_signatures(tmp_path / "model", translator)
     several, best = ask(("n_best", {"text": ENGLISH}), ("serving_default", {"text": ENGLISH}))
     check_translations(several, best, Translator(backbone, tokenizer).n_best(ENGLISH, 2, beam_size=2))
