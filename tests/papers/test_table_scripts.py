@@ -17,7 +17,7 @@ from kzoo.data import open_corpus
 from kzoo.errors import UserError
 from kzoo.evaluation.scores import SplitScores
 from kzoo.training import make_recipe, read_recipe
-from kzoo.training.run import halved_rate
+from kzoo.training.optimizer import halved_rate
 from kzoo.training.run_folder import claim
 from training import paper_tables
 from training.attention_bridge.senteval import TaskScores

@@ -23,9 +23,10 @@ from kzoo.hub import Preset
 from kzoo.hub.location import SHELF
 from kzoo.training import Recipe, prepare, read_recipe, train
 from kzoo.training.corpus import check_own_files, odd_rows_table, recipe_corpus, record_held_out
+from kzoo.training.long_sentences import cut_or_kept, rows_of
 from kzoo.training.recipe_checks import check_recipe, make_recipe
 from kzoo.training.run_folder import claim
-from kzoo.training.tasks import OneDirection, SeveralDirections, rows_of
+from kzoo.training.tasks import OneDirection, SeveralDirections
 from kzoo.training.trained_rows import ROWS, row_digests
 
 TEXT = [("a dog runs", "ein Hund rennt"), ("a man sleeps", "ein Mann schläft"), ("dogs", "Hunde")] * 20
@@ -125,7 +126,7 @@ def task_of(tmp_path, too_long, **changes):
 def test_pairs_that_are_too_long_are_left_out_and_counted(tmp_path, capsys):
     task = task_of(tmp_path, "drop")
     run = task.prepare(tmp_path)
-    assert [*map(len, (run.batches.source, run.batches.target, run.scorer.source))] == [60, 60, 3]
+    assert [*map(len, (run.batches.source, run.batches.target, run.scorer.readings))] == [60, 60, 3]
     told = capsys.readouterr().out
     assert "split train: 1 of 61" in told
     assert "split val: 1 of 4" in told
@@ -141,7 +142,8 @@ def test_the_text_of_a_pair_that_is_too_long_is_of_the_pair_that_is_numbered(tmp
     task = task_of(tmp_path, "error")
     texts = ["b", "c c c"], ["a a a", "d"]
     sides = [[text.split() for text in side] for side in texts]
-    message = message_of(task._kept, "val", ("en", "de"), texts, sides, 2)
+    given = task.recipe, task.corpus, "val", ("en", "de"), texts, sides, 2
+    message = message_of(cut_or_kept, *given)
     assert "'a a a'" in message and "pair 1 " in message
 
 
@@ -161,7 +163,7 @@ def test_rows_of_all_languages_are_left_out_together(tmp_path):
     )
     run = SeveralDirections(recipe, recipe_corpus(recipe)).prepare(tmp_path)
     assert [len(side) for one in run.batches.batches for side in (one.source, one.target)] == [60] * 4
-    assert [len(one.source) for one in run.scorer.directions.values()] == [60, 60]
+    assert [len(one.readings) for one in run.scorer.directions.values()] == [60, 60]
 
 
 def test_a_language_that_no_direction_has_is_aligned_too(tmp_path):

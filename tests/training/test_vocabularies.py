@@ -5,8 +5,7 @@ from message_of import message_of
 
 from kzoo.data import open_corpus
 from kzoo.training import Recipe
-from kzoo.training.tasks import print_rare_subwords
-from kzoo.training.vocabularies import learned_subwords
+from kzoo.training.vocabularies import learned_subwords, print_rare_subwords
 
 THAI = ["ผู้ชายดื่มน้ำ", "เด็กเล่นอยู่ในสวน", "ผู้หญิงอ่านหนังสือ"]
 
