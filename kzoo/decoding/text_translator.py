@@ -257,7 +257,7 @@ class TextTranslator(TextReader):
             except UserError:
                 found.append(None)
         attended = iter(self._attended([pair for pair in found if pair], direction))
-        return [pair and next(attended) for pair in found]
+        return [next(attended) if pair else None for pair in found]
 
     def _attended(
         self, pairs: list[tuple[list[int], list[int]]], direction: Direction

@@ -128,7 +128,7 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         if apart:
             drawn = DrawnRows([tokens[number] for number in apart], self.unseen_glyphs())
             inputs = {name: values[apart] for name, values in others.items()} | {"drawn": drawn}
-            begun = prefixes and [prefixes[number] for number in apart]
+            begun = [prefixes[number] for number in apart] if prefixes else None
             results = self._searches.search(drawn.tokens, inputs, *settings, begun)
             for number, result in zip(apart, results, strict=True):
                 found[number] = result
@@ -259,8 +259,9 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         return super().compute_metrics(x, y, y_pred, token_weights(y, sample_weight))
 
     def _resolve_auto_jit_compile(self):
-        # `compile` calls this if `jit_compile` is not given. By default Keras would not use XLA on a CPU,
-        # where it is faster, but would use it on a GPU for recurrent models, whose shapes it compiles slowly.
+        # A private method: `compile` calls it if `jit_compile` is not given, and Keras has no public default.
+        # Its own would not use XLA on a CPU, where it is faster, but would use it on a GPU for recurrent
+        # models, whose shapes it compiles slowly.
         return uses_xla(self.backbone)
 
     def compile_from_config(self, config):
