@@ -31,7 +31,7 @@ class PrecisionSide(SavedModelSide):
         from kzoo.export import export_saved_model
         from kzoo.presets import load
 
-        export_saved_model(load(job.preset), Path(job.folder) / "saved_model", BEAM, precision=precision)
+        export_saved_model(load(job.preset), Path(job.folder) / "saved_model", precision, beam_size=BEAM)
         super().__init__(job)
 
 

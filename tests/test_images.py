@@ -33,9 +33,9 @@ def test_a_path_is_one_image(file):
     path, pixels = file
     for one in (path, str(path), [path], (str(path),), np.array([str(path)])):
         np.testing.assert_array_equal(image_rows(one, 1, PICTURE), pixels[None])
-    refused(path, 2, PICTURE, "2 sentences but 1 images")
-    refused("a.png", 1, FEATURES, r"picture features of shape \(4,\), not image files: run kzoo features")
-    refused("no.png", 1, PICTURE, r"no\.png: no such image")
+    refused(path, 2, PICTURE, "2 .* 1 ")
+    refused("a.png", 1, FEATURES, r"\(4,\), .*kzoo features")
+    refused("no.png", 1, PICTURE, r"no\.png: ")
 
 
 def test_tensors_of_a_backend_are_images():
@@ -63,7 +63,7 @@ def test_every_format_is_read_as_colours(tmp_path):
         found = read_picture(tmp_path / name, (6, 8)).astype(int)
         assert abs(found - expected).max() <= (4 if name == "a.jpg" else 0), name
     Image.fromarray(np.full((6, 8), 0.5, "float32")).save(tmp_path / "fractions.tiff")
-    with pytest.raises(UserError, match=r"fractions\.tiff .*8 bits"):
+    with pytest.raises(UserError, match=r"fractions\.tiff .* 8 "):
         read_picture(tmp_path / "fractions.tiff", (6, 8))
 
 
@@ -105,21 +105,21 @@ def test_no_sentences_have_no_images():
     for shape in (FEATURES, PICTURE):
         for nothing in ([], np.zeros((0, *shape)), np.array([])):
             assert image_rows(nothing, 0, shape).shape == (0, *shape)
-        refused([], 2, shape, "2 sentences but 0 images: give one per sentence")
+        refused([], 2, shape, "2 .* 0 ")
 
 
 @pytest.mark.parametrize(
     "second, message",
     [
-        (None, "sentence 2 has no image: this model reads one with every sentence"),
+        (None, "sentence 2 has no "),
         (
             np.zeros(5),
-            r"sentence 2: its image is float64 of shape \(5,\), the model reads numbers of shape \(4,\)",
+            r"sentence 2: .*float64 .*\(5,\), .*\(4,\)",
         ),
-        (7.5, r"sentence 2: its image is float64 of shape \(\), the model"),
-        (["a", "b", "c", "d"], r"sentence 2: its image is <U1 of shape \(4,\), the model"),
-        (np.array([0, np.nan, 2, 3]), "sentence 2: its image has NaN or infinite numbers"),
-        (Path("a.png"), "not image files"),
+        (7.5, r"sentence 2: .*float64 .*\(\), "),
+        (["a", "b", "c", "d"], r"sentence 2: .*<U1 .*\(4,\), "),
+        (np.array([0, np.nan, 2, 3]), "sentence 2: .*NaN"),
+        (Path("a.png"), "files"),
     ],
 )
 def test_the_sentence_is_named(second, message):
@@ -128,20 +128,20 @@ def test_the_sentence_is_named(second, message):
 
 def test_a_picture_without_another_is_named(file):
     path, pixels = file
-    refused([path, None], 2, PICTURE, "sentence 2 has no image")
-    refused([None, pixels], 2, PICTURE, "sentence 1 has no image")
-    refused([path, pixels[1:]], 2, PICTURE, r"sentence 2: its image is uint8 of shape \(5, 8, 3\)")
+    refused([path, None], 2, PICTURE, "sentence 2 has no ")
+    refused([None, pixels], 2, PICTURE, "sentence 1 has no ")
+    refused([path, pixels[1:]], 2, PICTURE, r"sentence 2: .*uint8 .*\(5, 8, 3\)")
 
 
 def test_whole_arrays_are_checked():
-    refused(np.array([["a"] * 4] * 2), 2, FEATURES, "sentence 1: its image is <U1 of shape")
-    refused(np.array([ROW, None], object), 2, FEATURES, "sentence 2 has no image")
-    refused(HOLED, 3, FEATURES, "sentence 2: its image has NaN or infinite numbers")
-    refused(HOLED[::2], 2, FEATURES, "sentence 2: its image has NaN")
-    refused(np.array([ROW, ROW + 1e300]), 2, FEATURES, "sentence 2: .* too large for float32")
+    refused(np.array([["a"] * 4] * 2), 2, FEATURES, "sentence 1: .*<U1 ")
+    refused(np.array([ROW, None], object), 2, FEATURES, "sentence 2 has no ")
+    refused(HOLED, 3, FEATURES, "sentence 2: .*NaN")
+    refused(HOLED[::2], 2, FEATURES, "sentence 2: .*NaN")
+    refused(np.array([ROW, ROW + 1e300]), 2, FEATURES, "sentence 2: .*float32")
     long = np.zeros((600, *FEATURES), "float32")
     long[513] = np.nan
-    refused(long, 600, FEATURES, "sentence 514: its image has NaN")
+    refused(long, 600, FEATURES, "sentence 514: .*NaN")
 
 
 def test_a_file_with_nan_is_named(tmp_path):
@@ -151,7 +151,7 @@ def test_a_file_with_nan_is_named(tmp_path):
     )
     np.save(tmp_path / "test.npy", HOLED)
     features = open_features(tmp_path / "test.npy")
-    refused(features, 3, FEATURES, r"test\.npy: sentence 2: its image has NaN")
+    refused(features, 3, FEATURES, r"test\.npy: sentence 2: .*NaN")
 
 
 def test_a_reader_s_error_is_one_line(file, monkeypatch):
@@ -165,7 +165,7 @@ def test_a_reader_s_error_is_one_line(file, monkeypatch):
             raise raised
 
         monkeypatch.setattr(Image, "open", broken)
-        with pytest.raises(UserError, match=rf"a\.png cannot be read as an image \({shown}\)$"):
+        with pytest.raises(UserError, match=rf"a\.png .*\({shown}\)$"):
             read_picture(file[0], (4, 4))
 
 
@@ -181,7 +181,7 @@ def test_pictures_from_0_to_1_are_refused():
         image_rows(pictures, 2, (16, 16, 3))
     normalized = np.linspace(-2, 2.6, pictures.size).reshape(pictures.shape)
     for other in (normalized, np.full((2, 16, 16, 3), 40_000, "uint16")):
-        with pytest.raises(UserError, match="from 0 to 255"):
+        with pytest.raises(UserError, match="0 .*255"):
             image_rows(other, 2, (16, 16, 3))
     assert image_rows(255 * pictures, 2, (16, 16, 3)).max() == 191.25
     assert image_rows(0 * pictures, 2, (16, 16, 3)).max() == 0

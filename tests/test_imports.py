@@ -133,7 +133,7 @@ def test_tensorflow_is_imported_in_functions_of_few_files():
     [("presets", "pope_tin", "pope_tiny"), ("layers", "PopeEmbedding", "PoPEEmbedding")],
 )
 def test_a_misspelt_name_is_answered_with_the_nearest(package, name, nearest):
-    with pytest.raises(AttributeError, match=f"^kzoo.{package} has no '{name}'; did you mean {nearest}"):
+    with pytest.raises(AttributeError, match=f"^kzoo.{package} .*'{name}'.* {nearest}"):
         getattr(importlib.import_module(f"kzoo.{package}"), name)
 
 
@@ -218,6 +218,7 @@ def test_everything_can_be_imported_where_modules_of_one_system_are_missing(impo
         "from kzoo.presets import list_presets; list_presets()",
         "from kzoo.data import open_corpus; open_corpus('scenes').pairs('val', 'en', 'de')",
         "from kzoo.documents import is_document; is_document('a.docx')",
+        "from kzoo.export import export_argos, export_ctranslate2, export_saved_model",
         "from kzoo.training.recipe_files import read_recipe",
     ],
 )

@@ -114,7 +114,7 @@ class TextReader(TwoLanguages):
             tokenizer, _ = self.tokenizers_of(source, target)
             check_tokenizer(tokenizer)
             tokenize = functools.partial(tokenizer, **self.tokenizer_options(tokenizer, source, target))
-            sentences, begun = split.sentences[some], prefixes and prefixes[some]
+            sentences, begun = split.sentences[some], prefixes[some] if prefixes else None
             codes = bool(self.codes_in_text)
             found = read(tokenize, sentences, source, unknown, begun, codes, self.drawable)
             check_lengths(sentences, found, most, truncate, some.start + 1)

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from kzoo.decoding.search_settings import SearchSettings, check_whole_numbers, checked_n
-from kzoo.decoding.text_reader import Prepared, TextReader
+from kzoo.decoding.text_reader import TextReader
 from kzoo.errors import UserError
 from kzoo.text.alignment import Attention
 from kzoo.text.glossary import Glossary
 from kzoo.text.hypotheses import Hypothesis
 from kzoo.text.languages import Direction
-from kzoo.text.reading import UnknownCharactersWarning, lacking_line
+from kzoo.text.reading import Reading, UnknownCharactersWarning, lacking_line, restored
 from kzoo.text.sentences import SplitTexts
 from kzoo.text.texts import checked_texts
 
@@ -160,24 +160,29 @@ class TextTranslator(TextReader):
         readings = prepared.readings
         if line := lacking_line([reading for reading in readings if reading.lacking], len(readings)):
             warnings.warn(line, UnknownCharactersWarning, stacklevel=2)
-        found = self.n_best_of_prepared(
-            prepared, search.beam_size if glossary else n, search, direction, progress, threads
-        )
+        most = search.beam_size if glossary else n
+        others = progress, threads, prepared.images, prepared.prefixes
+        found = self.n_best_of_readings(readings, most, search, direction, *others)
         return split.join(self.with_terms(split.sentences, found, n, glossary) if glossary else found)
 
-    def n_best_of_prepared(
+    def n_best_of_readings(
         self,
-        prepared: Prepared,
+        readings: list[Reading],
         n: int,
         search: SearchSettings,
         direction: Direction,
         progress: Callable[[int], None] | None = None,
         threads: int = 2,
+        images: np.ndarray | None = None,
+        prefixes: list[list[int]] | None = None,
     ) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of each sentence of texts that have one direction, best first."""
-        tokens = [reading.tokens for reading in prepared.readings]
-        others = threads, prepared.images, prepared.prefixes, *direction
-        return prepared.restored(self.n_best_of_tokens(tokens, n, search, progress, *others))
+        """Return the `n` best translations of each sentence that `readings` has read, best first.
+
+        The sentences have one direction. The other arguments are those of `n_best_of_tokens`.
+        """
+        tokens = [reading.tokens for reading in readings]
+        found = self.n_best_of_tokens(tokens, n, search, progress, threads, images, prefixes, *direction)
+        return restored(readings, found, [direction[1]] * len(readings))
 
     def _glossary(self, terms: Mapping[str, str], direction: Direction, prefixes: object) -> Glossary:
         if not self.aligns:
@@ -252,7 +257,7 @@ class TextTranslator(TextReader):
             except UserError:
                 found.append(None)
         attended = iter(self._attended([pair for pair in found if pair], direction))
-        return [pair and next(attended) for pair in found]
+        return [next(attended) if pair else None for pair in found]
 
     def _attended(
         self, pairs: list[tuple[list[int], list[int]]], direction: Direction

@@ -99,10 +99,13 @@ def converted(preset: Preset) -> Path:
 
 
 @contextlib.contextmanager
-def temporary_preset(translator) -> Iterator[Preset]:
-    """Yield a preset of a Keras translator, exact, in a folder of its own that is removed afterwards."""
+def as_preset(translator) -> Iterator[Preset]:
+    """Yield an exact preset of a Keras translator, removed afterwards; of a preset, the preset itself."""
+    if isinstance(translator, Preset):
+        yield translator
+        return
     with tempfile.TemporaryDirectory() as folder:
-        preset = Preset(Path(folder) / "preset")
+        preset = Preset(Path(folder) / "translator")
         translator.save_to_preset(preset.folder, dtype="float32")
         yield preset
 

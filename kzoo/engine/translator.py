@@ -1,6 +1,7 @@
 """Translates with CTranslate2. Has the methods and the results of `kzoo.models.Translator`."""
 
 import os
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import numpy as np
 from kzoo.decoding.search_settings import SearchSettings, output_limit, padded_length
 from kzoo.decoding.text_translator import TextTranslator
 from kzoo.engine import Device, usable_cores, why_not_imported, why_not_searched
-from kzoo.engine.conversion import SIDES, convert, converted, temporary_preset
+from kzoo.engine.conversion import SIDES, as_preset, convert, converted
 from kzoo.engine.loaded_models import LoadedModels
 from kzoo.errors import UserError, first_line
 from kzoo.files import read_object
@@ -121,8 +122,8 @@ class CTranslate2Translator(TextTranslator):
         >>> fast.translate(["A dog runs."])
         ['Ein Hund rennt.']
         """
-        with temporary_preset(translator) as preset:
-            model = preset.folder.parent / "model"
+        with as_preset(translator) as preset, tempfile.TemporaryDirectory() as folder:
+            model = Path(folder) / "model"
             convert(preset, model)
             return cls(preset, compute_type, threads, model, device)
 

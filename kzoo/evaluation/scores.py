@@ -96,10 +96,11 @@ def score_translations(
     chinese = is_chinese(language)
     has_words = chinese or has_spaces(language)  # in other languages, TER would see one word per sentence
     bleu = bleu_metric(language)
-    edited = texts if has_words else [[s and bleu.tokenizer(s) for s in sentences] for sentences in texts]
+    tokenize = bleu.tokenizer
+    edited = texts if has_words else [[tokenize(s) if s else s for s in sentences] for sentences in texts]
     turkic = has_two_kinds_of_i(language)
     if turkic:  # TER ignores case, but sacreBLEU makes i of I
-        edited = [[s and lower_case(s, language) for s in sentences] for sentences in texts]
+        edited = [[lower_case(s, language) if s else s for s in sentences] for sentences in texts]
     metrics = {
         "bleu": (bleu, texts),
         "bleu_lowercased": (bleu_metric(language, lowercase=True), texts),

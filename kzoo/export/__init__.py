@@ -1,4 +1,4 @@
-"""Exports translators for other programs: as SavedModels from text to text, and as CTranslate2 models."""
+"""Exports translators for other programs, in the formats of `kzoo.export.formats.FORMATS`."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Exports a preset as a package for Argos Translate, which LibreTranslate serves; imports no Keras.
+"""Exports a package for Argos Translate, which LibreTranslate serves; imports no Keras.
 
 https://github.com/argosopentech/argos-translate
 """
@@ -10,8 +10,9 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from kzoo.engine.conversion import convert, why_not
+from kzoo.engine.conversion import as_preset, convert, why_not
 from kzoo.errors import UserError
+from kzoo.export.formats import check_precision
 from kzoo.files import atomic_write, check_writable, read_object
 from kzoo.hub.preset import Preset
 from kzoo.text.languages import GROUPS, common_code, english_name
@@ -28,29 +29,40 @@ POSITIONS = 1024
 MODEL = ("model.bin", "config.json", "*vocabulary.json")
 
 
-def export_argos(preset: Preset, path: str | os.PathLike, precision: str = "float32"):
-    """Write a preset as a package that `argostranslate.package.install_from_path` takes.
+def export_argos(translator, path: str | os.PathLike, precision: str = "float32", **search):
+    """Write a translator as a package that `argostranslate.package.install_from_path` takes.
 
     The package holds the CTranslate2 model, the SentencePiece model, the languages, and a README with the
     preset's licence, scores and card. Argos searches with its own settings.
 
     Args:
-        preset: as `kzoo.presets.locate` returns it; of one direction.
+        translator: a `Translator`; or a preset of one, as `kzoo.presets.locate` returns it, for which Keras
+            is not imported.
         path: file to write, completely or not at all; its name ends with `.argosmodel`.
         precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
+        **search: must be `None`.
 
     Raises:
-        UserError: another name; the preset has several directions, does not name its languages, or needs more
-            than CTranslate2 and one SentencePiece model; its files are damaged; the file cannot be written.
+        UserError: another name; search settings; the translator has several directions, does not name its
+            languages, or needs more than CTranslate2 and one SentencePiece model; the preset is damaged; the
+            file cannot be written.
     """
+    check_precision(precision)
     path = Path(path)
     if path.suffix != SUFFIX:
         raise UserError(f"{path}: the name of a package for Argos Translate must end with {SUFFIX}")
-    if reason := why_not(preset) or _other_tokenizers(preset):
-        raise UserError(reason)
-    codes = _codes(preset)
+    if name := next((name for name, value in search.items() if value is not None), None):
+        raise UserError(f"Argos Translate searches with its own settings: leave {name} out")
     check_writable(path)
-    preset.check()
+    with as_preset(translator) as preset:
+        if reason := why_not(preset) or _other_tokenizers(preset):
+            raise UserError(reason)
+        codes = _codes(preset)
+        preset.check()
+        _write(preset, path, precision, codes)
+
+
+def _write(preset: Preset, path: Path, precision: str, codes: list[str]):
     about = dict(zip(("from_code", "to_code"), codes, strict=True))
     about |= dict(zip(("from_name", "to_name"), map(english_name, codes), strict=True))
     with tempfile.TemporaryDirectory() as place:
@@ -105,7 +117,7 @@ def readme(preset: Preset, about: dict[str, str]) -> str:
     lines = [
         f"# {about['from_name']} → {about['to_name']}",
         "",
-        f"The preset {preset.name} of kzoo, as a package for Argos Translate.",
+        f"{preset.name}, exported by kzoo for Argos Translate.",
         "",
         f"Licence: {scores.get('licence', 'not given')}.",
     ]

@@ -27,7 +27,7 @@ class Layer(keras.layers.Layer):
         super().__init__(**kwargs)
         self.supports_masking = True  # pass the mask on
 
-    def _post_build(self):  # Keras's hook after `build`
+    def _post_build(self):  # private: Keras has no public hook after `build`, which layers override
         super()._post_build()
         if not self.trainable:  # otherwise leave the sublayers as they are: some may be frozen
             # Not `self.trainable = False`: on TensorFlow, setting an attribute to its own value does nothing.

@@ -55,7 +55,8 @@ class AttentionBridgeBackbone(TranslationBackbone):
 
     Args:
         vocabulary_sizes: ints. Vocabulary size of each language, in the order of the language numbers.
-        encoder: `"lstm"` (the paper's two bidirectional LSTMs), `"gru"`, `"cnn"` or `"transformer"`.
+        encoder: `"lstm"` (the paper's two bidirectional LSTMs); or, as its footnote 1 proposes, `"gru"`,
+            `"cnn"` or `"transformer"`.
         embedding_dim: int. Width of the token embeddings.
         width: int. D, the width of the encoders' outputs and the decoders' states.
         num_decoder_layers: int. Number of LSTMs in each decoder.

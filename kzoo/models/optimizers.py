@@ -58,7 +58,8 @@ class WholeGradients:
     """
 
     def _clip_gradients(self, grads):
-        # A private method, because Keras clips inside `apply`, after it has averaged accumulated gradients.
+        # Private, as are the strategy and its sum: Keras has no public hook where it clips, inside `apply`,
+        # after it has averaged accumulated gradients.
         grads = [None if gradient is None else _dense(gradient) for gradient in grads]
         strategy = getattr(self, "_distribution_strategy", None)  # TensorFlow's optimizers have one
         if strategy is None or strategy.num_replicas_in_sync == 1 or not self.global_clipnorm:

@@ -133,7 +133,8 @@ class CharacterTagger(keras.Model):
         if sample_weight is not None:
             weights *= ops.cast(ops.reshape(sample_weight, ops.shape(weights)), "float32")
         mean = ops.divide_no_nan(ops.sum(weights * loss), mean_over_replicas(ops.sum(weights)))
-        # As Keras scales its own losses: it adds up the gradients of all replicas.
+        # As Keras scales its own losses, because it adds up the gradients of all replicas. A private method:
+        # no public one knows how.
         return sum(self._aggregate_additional_loss(part) for part in [mean, *penalties])
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):

@@ -139,8 +139,9 @@ class TransformerBackbone(TranslationBackbone):
             )
 
         def positions(table, name, dtype=dtype, **arguments):
-            make = table.get(position_encoding)
-            return make and make(max_length, **position_options, **arguments, dtype=dtype, name=name)
+            if make := table.get(position_encoding):
+                return make(max_length, **position_options, **arguments, dtype=dtype, name=name)
+            return None
 
         def layers(kind, name, number):
             return [

@@ -128,7 +128,7 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         if apart:
             drawn = DrawnRows([tokens[number] for number in apart], self.unseen_glyphs())
             inputs = {name: values[apart] for name, values in others.items()} | {"drawn": drawn}
-            begun = prefixes and [prefixes[number] for number in apart]
+            begun = [prefixes[number] for number in apart] if prefixes else None
             results = self._searches.search(drawn.tokens, inputs, *settings, begun)
             for number, result in zip(apart, results, strict=True):
                 found[number] = result
@@ -259,8 +259,9 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         return super().compute_metrics(x, y, y_pred, token_weights(y, sample_weight))
 
     def _resolve_auto_jit_compile(self):
-        # `compile` calls this if `jit_compile` is not given. By default Keras would not use XLA on a CPU,
-        # where it is faster, but would use it on a GPU for recurrent models, whose shapes it compiles slowly.
+        # A private method: `compile` calls it if `jit_compile` is not given, and Keras has no public default.
+        # Its own would not use XLA on a CPU, where it is faster, but would use it on a GPU for recurrent
+        # models, whose shapes it compiles slowly.
         return uses_xla(self.backbone)
 
     def compile_from_config(self, config):
@@ -327,7 +328,7 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
     def export(
         self,
         filepath: str | os.PathLike,
-        format: str = "tf_saved_model",
+        format: str = "saved_model",
         verbose: bool | None = None,
         input_signature=None,
         *,
@@ -335,34 +336,30 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         length_penalty: float | Callable | None = None,
         precision: str = "float32",
     ):
-        """Write a TensorFlow SavedModel from text to text, with search and tokenizers inside.
+        """Write the translator for other programs, with search and tokenizers inside.
 
         Args:
-            filepath: the folder to write.
-            format: `"tf_saved_model"`; `kzoo.export.export_ctranslate2` writes CTranslate2's.
-            verbose: bool. Whether to print progress; writing takes a minute or two.
-            input_signature: must be `None`: the signatures are those of `kzoo.export.export_saved_model`.
+            filepath: the folder to write; for `"argos"`, a file `NAME.argosmodel`.
+            format: `"saved_model"`, which Keras calls `"tf_saved_model"`; `"ctranslate2"`; or `"argos"`.
+            verbose: bool. Whether to print what was written. A SavedModel takes a minute or two.
+            input_signature: must be `None`: an export takes texts.
             beam_size, length_penalty: as in `translate`; the other search settings are those of `search`.
+                Argos Translate has its own.
             precision: the weights' precision: `"float32"`, `"float16"` or `"int8"`.
 
         Raises:
-            UserError: another format or an input signature, or as for `kzoo.export.export_saved_model`.
+            UserError: another format; an input signature; or as for `kzoo.export.export_saved_model`,
+                `export_ctranslate2` or `export_argos`.
         """
         # Models know nothing of exports but this: as in Keras, the method of a model only hands it on.
-        from kzoo.export.formats import export_saved_model
+        from kzoo.export.formats import export
 
-        if format != "tf_saved_model":
-            raise UserError(
-                f"a translator is exported with format='tf_saved_model', not {format!r}; "
-                "kzoo.export.export_ctranslate2 writes CTranslate2's format"
-            )
         if input_signature is not None:
-            raise UserError("the SavedModel of a translator takes text: leave input_signature out")
+            raise UserError("an export of a translator takes text: leave input_signature out")
+        format = "saved_model" if format == "tf_saved_model" else format
+        export(self, filepath, format, precision, beam_size=beam_size, length_penalty=length_penalty)
         if verbose:
-            print(f"{filepath}: writing the graph of the beam search, which takes a minute or two")
-        export_saved_model(self, filepath, beam_size, length_penalty, precision)
-        if verbose:
-            print(f"{filepath}: written, tf_saved_model, {precision}")
+            print(f"{filepath}: written, {format}, {precision}")
 
     def _drop_stale_functions(self):
         """Drop compiled functions if the weights were replaced, as by `quantize` and `enable_lora`."""

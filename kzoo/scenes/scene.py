@@ -126,7 +126,7 @@ def _first_form(forms: tuple[str, ...], sentence: str, language: str) -> str | N
     longest_first = sorted(forms, key=lambda form: (-len(form), form))
     any_form = "|".join(map(re.escape, longest_first))
     found = re.search(f"{before}(?:{any_form}){after}", sentence, re.IGNORECASE)
-    return found and found.group()
+    return found.group() if found else None
 
 
 @dataclass(frozen=True)

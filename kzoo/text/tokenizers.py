@@ -67,7 +67,7 @@ class SubwordTokenizer(SentencePieceTokenizer):
         super().set_proto(os.fspath(proto) if isinstance(proto, os.PathLike) else proto)
         self.built = True  # Keras quantizes only models whose layers are built
         if self.proto is not None:
-            processor = self._sentence_piece_spm
+            processor = self.processor = sentencepiece.SentencePieceProcessor(model_proto=self.proto)
             ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
             if ids != (PAD, UNKNOWN, START, END):
                 raise UserError(
@@ -79,7 +79,7 @@ class SubwordTokenizer(SentencePieceTokenizer):
         if self.proto is None:
             raise UserError(NO_VOCABULARY)
         # keras-hub also accepts tensors and bytes.
-        normalize = self._sentence_piece_spm.normalize
+        normalize = self.processor.normalize
         lines = keras.tree.map_structure(lambda x: prepare(x, normalize) if isinstance(x, str) else x, inputs)
         return super().tokenize(lines)
 

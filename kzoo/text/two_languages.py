@@ -95,7 +95,8 @@ class TwoLanguages:
                     f"the model translates among {len(named)} languages: give source_language and "
                     "target_language (--from and --to)"
                 )
-            return source and _one_of(source, sources, "from"), _one_of(target, named, "to")
+            source = _one_of(source, sources, "from") if source else source
+            return source, _one_of(target, named, "to")
         sources, targets = (source or "").split("+"), named or [target or ""]  # OPUS-MT has deu+eng
         for side, given, own, known in (
             ("from", source_language, source, sources),

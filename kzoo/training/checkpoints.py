@@ -14,6 +14,7 @@ from keras import ops
 
 from kzoo.errors import UserError
 from kzoo.files import atomic_folder, check_space, remove_folder, remove_unfinished, sha256
+from kzoo.layers import GlyphEmbedding
 from kzoo.training.run_folder import saved_in
 from kzoo.training.strategies import Strategy
 
@@ -271,7 +272,7 @@ class Checkpoints(keras.callbacks.Callback):
             total = weights if total is None else [a + b for a, b in zip(total, weights, strict=True)]
         self.model.set_weights([w / len(whole) for w in total])
         for layer in self.model.backbone.layers:
-            if hasattr(layer, "bake"):
+            if isinstance(layer, GlyphEmbedding):
                 layer.empty()  # drop baked tables: their mean is not the table of the mean weights
 
     def seeds(self) -> list:

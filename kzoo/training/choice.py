@@ -20,9 +20,11 @@ from kzoo.presets.builders import BUILDERS, reads_pictures
 from kzoo.training.capitals import with_capitals
 from kzoo.training.corpus import own_text
 from kzoo.training.recipe import Recipe
+from kzoo.training.recipe_checks import make_recipe
 
 MANY_EPOCHS = 1_000
 CAPITALS = 0.05
+COOLDOWN = 0.2
 SAMPLE = 200_000  # sentences of each language in which words and characters are counted
 
 
@@ -86,12 +88,22 @@ def languages_of(files: Sequence[str | Path]) -> list[str]:
     return endings
 
 
+def incomplete(values: Mapping[str, Any], where: str = "the recipe") -> Recipe:
+    """Return the recipe of the given values, before others are chosen; their types and bounds are checked.
+
+    Raises:
+        UserError: as `make_recipe`.
+    """
+    later = {"preset": "pope_tiny", "corpus": "files"}
+    if values.get("minutes"):
+        later["cooldown"] = COOLDOWN
+    return make_recipe(later | values, where)
+
+
 def text_of(values: Mapping[str, Any]) -> Corpus | None:
     """Return the user's own text for which `choose` chooses, as `own_text`; `None` for another recipe."""
-    languages = values.get("languages") or [values.get("source"), values.get("target")]
-    own = values.get("train") and values.get("corpus", "files") == "files" and not values.get("shards")
-    named = isinstance(languages, list) and all(isinstance(code, str) and code for code in languages)
-    return own_text(Recipe(**{"preset": "pope_tiny", "corpus": "files"} | values)) if own and named else None
+    recipe = incomplete(values)
+    return own_text(recipe) if recipe.train and recipe.corpus == "files" and not recipe.shards else None
 
 
 def choose(values: Mapping[str, Any], text: Corpus | None = None) -> dict[str, Choice]:
@@ -129,7 +141,7 @@ def choose(values: Mapping[str, Any], text: Corpus | None = None) -> dict[str, C
     chosen["num_shapes"] = Choice(3, "few shapes to compile")
     if values.get("minutes"):
         chosen["epochs"] = Choice(MANY_EPOCHS, "at most: the minutes end the run")
-    chosen["cooldown"] = Choice(0.2, "of the run, at its end: the learning rate falls to zero")
+    chosen["cooldown"] = Choice(COOLDOWN, "of the run, at its end: the learning rate falls to zero")
     if not values.get("cooldown", chosen["cooldown"].value):
         # After a cooldown, one epoch is better: 28.6 BLEU, the mean of three 27.9, of five without one 26.7
         # (5,000 pairs of Multi30k en-fr, 12 epochs, test_2016_flickr, one seed).

@@ -8,9 +8,9 @@ from typing import Any
 
 from kzoo.errors import UserError, nearest
 from kzoo.files import check_file_name
-from kzoo.training.choice import Choice, choose, languages_of
+from kzoo.training.choice import Choice, choose, incomplete, languages_of
 from kzoo.training.recipe import KEYS, Recipe
-from kzoo.training.recipe_checks import checked, make_recipe
+from kzoo.training.recipe_checks import checked
 
 # The zoo's own recipes: in a clone; in an installation.
 FOLDERS = (Path(__file__).parents[2] / "training", Path(__file__).parents[1] / "recipes")
@@ -64,7 +64,8 @@ def text_values(
         values |= {"source": languages[0], "target": languages[-1]}
     for override in overrides:
         _override(values, override)
-    return _plausible(values, "your own text")
+    incomplete(values, "your own text")
+    return values
 
 
 def read_values(path: str | Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
@@ -82,15 +83,7 @@ def read_values(path: str | Path, overrides: Sequence[str] = ()) -> dict[str, An
     values = {name: _from_folder(path.parent, name, value) for name, value in values.items()}
     for override in overrides:
         _override(values, override)
-    return _plausible(values, str(path))
-
-
-def _plausible(values: dict[str, Any], where: str) -> dict[str, Any]:
-    """Return the values, checked before the text is read, which chooses further ones."""
-    later = {"preset": "", "corpus": ""}
-    if values.get("minutes"):
-        later["cooldown"] = 0.2
-    make_recipe(later | values, where)
+    incomplete(values, str(path))  # before the text is read, which chooses further ones
     return values
 
 

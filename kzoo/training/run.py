@@ -24,6 +24,7 @@ from kzoo.training.compiling import compile_step, tune_process
 from kzoo.training.cooldown import Cooldown, Occasionally
 from kzoo.training.corpus import odd_rows_table, record_held_out
 from kzoo.training.language_model import train_language_model
+from kzoo.training.optimizer import rate_callbacks
 from kzoo.training.recipe import Recipe
 from kzoo.training.recipe_checks import check_recipe
 from kzoo.training.report import HISTORY, Curves, History, RunReport, print_report, write_history
@@ -234,21 +235,6 @@ def planned_steps(recipe: Recipe, batches: int) -> int:
     """Return how many steps a run has unless patience ends it. `batches` is the number per epoch."""
     steps = recipe.epochs * batches // recipe.accumulate
     return min(steps, recipe.steps) if recipe.steps else steps
-
-
-def rate_callbacks(recipe: Recipe) -> list[keras.callbacks.Callback]:
-    """Return the callback that halves the learning rate, if the recipe does so."""
-    rate = functools.partial(halved_rate, recipe.rate, recipe.halve_after)
-    return [keras.callbacks.LearningRateScheduler(rate)] if recipe.halve_after else []
-
-
-def halved_rate(rate: float, halve_after: int, epoch: int) -> float:
-    """Return the learning rate of an epoch, counted from 0.
-
-    It is constant for `halve_after` epochs, then halved every epoch, down to 1e-5 (Broscheit et al. 2018,
-    Section 4.2).
-    """
-    return max(rate * 0.5 ** max(0, epoch + 1 - halve_after), min(rate, 1e-5))
 
 
 class MostSteps(keras.callbacks.Callback):

@@ -2,46 +2,42 @@
 
 import dataclasses
 import hashlib
-import itertools
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import keras
-import numpy as np
-from keras_hub.tokenizers import Tokenizer
 
 from kzoo.data import Batches, Corpus, FeatureFile, PairBatches, ShardedBatches, Shards
-from kzoo.data.batch_shapes import check_longest
 from kzoo.data.batches import sample_of
-from kzoo.errors import UserError
 from kzoo.images import image_rows
 from kzoo.models import (
-    SGD,
-    Adam,
     ConsistentCrossEntropy,
     LabelSmoothedCrossEntropy,
-    NoamSchedule,
     RecurrentBackbone,
     SentenceCrossEntropy,
 )
 from kzoo.presets import build
 from kzoo.presets.builders import BUILDERS
-from kzoo.text import SubwordTokenizer
 from kzoo.text.reading import Reading
-from kzoo.text.vocabulary import UnknownCharacters, unknown_characters
+from kzoo.text.vocabulary import UnknownCharacters
 from kzoo.training.back_translation import back_translated
 from kzoo.training.capitals import with_capitals
-from kzoo.training.cooldown import CoolingAdam, CoolingSGD
 from kzoo.training.corpus import recipe_corpus, recipe_directions, recipe_weights, text_languages
+from kzoo.training.long_sentences import counts_of, cut_or_kept, kept_rows, print_dropped, rows_of
+from kzoo.training.optimizer import make_optimizer
 from kzoo.training.recipe import Recipe, shard_settings
 from kzoo.training.recipe_checks import check_model
 from kzoo.training.starting_preset import copy_start, load_start
 from kzoo.training.trained_rows import ROWS, copy_rows, record_rows
 from kzoo.training.validation import DirectionScores, TranslationScore
-from kzoo.training.vocabularies import learned_subwords, learned_tokenizers
-
-RARE = 10  # fewer occurrences hardly teach a subword
+from kzoo.training.vocabularies import (
+    learned_subwords,
+    learned_tokenizers,
+    print_rare_subwords,
+    tokenized,
+    unknown_by_language,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,66 +116,6 @@ class Task:
         translator.search = translator.search.changed(**recipe.search_settings())  # `None` keeps a setting
         return translator
 
-    def _kept(
-        self,
-        split: str,
-        languages: Sequence[str],
-        texts: Sequence[list[str]],
-        sides: Sequence[list[list[int]]],
-        limit: int,
-    ) -> tuple[Sequence[list[list[int]]], np.ndarray | None]:
-        """Cut or drop the sentences of aligned texts that are too long, as the recipe says.
-
-        `sides` are the token ids of the `texts`; the other arguments and the errors are as in `_kept_rows`.
-
-        Returns:
-            The token ids of each text, and the rows that are kept; `None` for all rows.
-        """
-        if self.recipe.truncate:
-            return [[tokens[: limit - 1] for tokens in side] for side in sides], None
-        kept = self._kept_rows(split, languages, texts, [list(map(len, side)) for side in sides], limit)
-        return [rows_of(side, kept) for side in sides], kept
-
-    def _kept_rows(
-        self,
-        split: str,
-        languages: Sequence[str],
-        texts: Sequence[list[str]],
-        counts: Sequence[list[int]],
-        limit: int,
-    ) -> np.ndarray | None:
-        """Return the rows of aligned texts that the recipe does not drop as too long; `None` for all rows.
-
-        `counts` are the numbers of tokens of the `texts`; `limit` is the maximum length of a sentence, with
-        its start or end symbol.
-
-        Raises:
-            UserError: a sentence is too long, and the recipe neither cuts nor drops it; or all are too long.
-        """
-        if self.recipe.truncate:
-            return None
-        lengths = np.array(counts) + 1  # (languages, rows)
-        longest = lengths.max(axis=0)
-        if self.recipe.too_long == "error" and longest.max() > limit:
-            read = self.corpus.read(split, languages[0])
-            given = longest[: len(read.sentences)]  # without those in capitals, which may be left out
-            files = dict.fromkeys(self.corpus.read(split, language).where for language in languages)
-            pair = "sentence" if len(texts) == 1 else "sentence pair"
-            row = given.argmax()
-            begins = texts[lengths[:, row].argmax()][row][:40]
-            # The rows' numbers in the file, if not all are read.
-            check_longest(given, limit, f"split {split} ({', '.join(files)}): {begins!r}…, {pair}", read.rows)
-        kept = np.flatnonzero(longest <= limit)
-        if len(kept) == len(longest):
-            return None
-        if not len(kept):
-            raise UserError(
-                f"split {split}: all sentences are longer than {limit} tokens: "
-                "raise model.max_length or tokens"
-            )
-        print_dropped(split, len(longest) - len(kept), len(longest), limit)
-        return kept
-
 
 class OneDirection(Task):
     """The task of a recipe with a `source` and a `target`."""
@@ -223,7 +159,8 @@ class OneDirection(Task):
         source, target = self.validation
         readings = translator.sentences_read(source, translator.direction(), truncate=True)
         longest = translator.max_length
-        kept = self._kept_rows(split, [recipe.source], [source], [counts_of(readings)], longest)
+        languages, counts = [recipe.source], [counts_of(readings)]
+        kept = kept_rows(recipe, self.corpus, split, languages, [source], counts, longest)
         parts = source, target, images, readings
         source, target, images, readings = (rows_of(part, kept) for part in parts)
         if self.shards:
@@ -240,7 +177,7 @@ class OneDirection(Task):
         if recipe.language_model_epochs:
             sides = [reading.tokens for reading in readings], translator.target_tokenizer(target)
             validation = self._batches(translator, split, (source, target), sides, images)
-        scorer = self.scorer(translator, source, target, images, readings)
+        scorer = self.scorer(translator, readings, target, images)
         digest = data_digest(batches, (source, target), images)
         return PreparedRun(translator, batches, scorer, digest, unknown, validation)
 
@@ -290,17 +227,16 @@ class OneDirection(Task):
     def _batches(self, translator: keras.Model, split: str, texts, sides, images) -> Batches:
         recipe, longest = self.recipe, translator.max_length
         languages, limit = (recipe.source, recipe.target), min(longest, recipe.tokens)
-        sides, kept = self._kept(split, languages, texts, sides, limit)
+        sides, kept = cut_or_kept(recipe, self.corpus, split, languages, texts, sides, limit)
         settings = recipe.tokens, recipe.num_shapes, recipe.seed
         return Batches(*sides, *settings, max_length=longest, images=rows_of(images, kept))
 
     def scorer(
-        self, translator: keras.Model, source: list[str], target: list[str], images=None, readings=None
+        self, translator: keras.Model, readings: list[Reading], target: list[str], images=None
     ) -> keras.callbacks.Callback:
         """Return the callback that scores the model on validation text after each epoch."""
-        recipe, lowercase = self.recipe, translator.target_tokenizer.lowercases
-        others = recipe.truncate, images, lowercase
-        return TranslationScore(source, target, recipe.target, *others, readings=readings)
+        lowercase = translator.target_tokenizer.lowercases
+        return TranslationScore(readings, target, self.recipe.target, images, lowercase)
 
 
 class SeveralDirections(Task):
@@ -333,7 +269,8 @@ class SeveralDirections(Task):
             for language, text in texts.items()
         }
         counts = list(map(counts_of, readings.values()))
-        kept = self._kept_rows(recipe.validation, languages, self.validation, counts, longest)
+        texts_of = recipe.validation, languages, self.validation
+        kept = kept_rows(recipe, self.corpus, *texts_of, counts, longest)
         texts, readings = (
             {language: rows_of(rows, kept) for language, rows in some.items()} for some in (texts, readings)
         )
@@ -341,7 +278,7 @@ class SeveralDirections(Task):
         unknown = unknown_by_language(languages, tokenizers, self.sides, sides)
         print_rare_subwords(recipe, tokenizers, sides)
         batches = self.batches(sides, longest)
-        scorer, digest = self.scorer(translator, texts, readings), data_digest(batches, texts)
+        scorer, digest = self.scorer(translator, readings, texts), data_digest(batches, texts)
         return PreparedRun(translator, batches, scorer, digest, unknown, loss_unit="sentence")
 
     def _built(self, tokenizers: dict) -> keras.Model:
@@ -357,7 +294,7 @@ class SeveralDirections(Task):
         """
         recipe, languages = self.recipe, self.text_languages
         limit = longest if recipe.sentences else min(longest, recipe.tokens)
-        sides, _ = self._kept("train", languages, self.sides, sides, limit)
+        sides, _ = cut_or_kept(recipe, self.corpus, "train", languages, self.sides, sides, limit)
         return PairBatches(
             dict(zip(languages, sides, strict=True)),
             self.directions,
@@ -372,7 +309,7 @@ class SeveralDirections(Task):
         )
 
     def scorer(
-        self, translator: keras.Model, texts: dict[str, list[str]], readings: dict[str, list[Reading]]
+        self, translator: keras.Model, readings: dict[str, list[Reading]], texts: dict[str, list[str]]
     ) -> keras.callbacks.Callback:
         """Return the callback that scores each direction on validation text after each epoch."""
         count = self.recipe.validation_sentences or None
@@ -380,43 +317,7 @@ class SeveralDirections(Task):
             {language: rows[:count] for language, rows in some.items()} for some in (texts, readings)
         )
         lowercase = all(tokenizer.lowercases for tokenizer in translator.tokenizers.values())
-        return DirectionScores(texts, self.directions, self.recipe.truncate, lowercase, readings)
-
-
-def counts_of(readings: Sequence[Reading]) -> list[int]:
-    """Return the number of tokens of each sentence, with those that are cut."""
-    return [len(reading.tokens) + reading.cut for reading in readings]
-
-
-def tokenized(tokenizers: Sequence[Tokenizer], texts: Sequence[list[str]]) -> list[list[list[int]]]:
-    """Return the token ids of each language's sentences."""
-    return [tokenizer(text) for tokenizer, text in zip(tokenizers, texts, strict=True)]
-
-
-def unknown_by_language(
-    languages: Sequence[str], tokenizers: Sequence[Tokenizer], texts: Sequence[list[str]], sides
-) -> dict[str, UnknownCharacters]:
-    """Return the characters that each language's vocabulary lacks; `sides` are the texts' token ids."""
-    return {
-        language: unknown_characters(text, tokens, tokenizer)
-        for language, tokenizer, text, tokens in zip(languages, tokenizers, texts, sides, strict=True)
-    }
-
-
-def print_rare_subwords(recipe: Recipe, tokenizers: Sequence[Tokenizer], sides: Sequence[list[list[int]]]):
-    """Print a line for each new vocabulary of which most subwords are too rare in the text to be learned."""
-    counts = {}
-    for tokenizer, side in zip(tokenizers, sides, strict=True):
-        if recipe.preset in BUILDERS and isinstance(tokenizer, SubwordTokenizer):
-            tokens = np.fromiter(itertools.chain.from_iterable(side), int)
-            found = np.bincount(tokens, minlength=tokenizer.vocabulary_size())
-            counts[tokenizer.proto] = counts.get(tokenizer.proto, 0) + found
-    for count in counts.values():
-        if (rare := np.mean(count < RARE)) > 0.5:
-            print(
-                f"{rare:.0%} of {len(count):,} subwords occur fewer than {RARE} times in the training text: "
-                "lower vocabulary_size"
-            )
+        return DirectionScores(readings, texts, self.directions, lowercase)
 
 
 def data_digest(batches: keras.utils.PyDataset, validation: Sequence | dict, images=None) -> str:
@@ -425,33 +326,3 @@ def data_digest(batches: keras.utils.PyDataset, validation: Sequence | dict, ima
     if images is not None:
         digest.update(sample_of(images))
     return digest.hexdigest()
-
-
-def make_optimizer(recipe: Recipe, width: int) -> keras.optimizers.Optimizer:
-    """Return the recipe's optimizer. Noam's schedule depends on the model's width D."""
-    shared = {
-        "global_clipnorm": recipe.clip_norm or None,
-        "gradient_accumulation_steps": recipe.accumulate if recipe.accumulate > 1 else None,
-    }
-    adam, sgd = (CoolingAdam, CoolingSGD) if recipe.cooldown else (Adam, SGD)
-    if recipe.optimizer == "noam":  # Vaswani et al. 2017, Section 5.3
-        rate = NoamSchedule(width, recipe.warmup_steps, recipe.rate_factor, recipe.accumulate)
-        return adam(rate, beta_1=0.9, beta_2=recipe.beta_2, epsilon=1e-9, **shared)
-    if recipe.optimizer == "adam":
-        # PyTorch's ε, which Keras adds at another place (`Adam`); Keras's default is 1e-7.
-        return adam(recipe.rate, epsilon=1e-8, **shared)
-    return sgd(recipe.rate, **shared)
-
-
-def print_dropped(split: str, count: int, total: int, limit: int):
-    """Print how many pairs were dropped because they are too long."""
-    print(f"split {split}: {count:,} of {total:,} pairs left out: longer than {limit} tokens")
-
-
-def rows_of(rows, kept: np.ndarray | None):
-    """Return the kept rows of a list, an array or a feature file; if `kept` is `None`, all rows."""
-    if rows is None or kept is None:
-        return rows
-    if isinstance(rows, FeatureFile):
-        return dataclasses.replace(rows, order=rows.order[kept])
-    return [rows[row] for row in kept] if isinstance(rows, list) else rows[kept]

@@ -9,47 +9,53 @@ from sacrebleu.metrics import CHRF
 
 from kzoo.data import FeatureFile
 from kzoo.decoding import SearchSettings
-from kzoo.decoding.text_reader import Prepared
 from kzoo.hub.preset import direction_key
+from kzoo.layers import GlyphEmbedding
 from kzoo.text.bleu import bleu_metric
 from kzoo.text.hypotheses import Hypothesis
 from kzoo.text.languages import Direction
 from kzoo.text.reading import Reading, UnknownCharactersWarning, lacking_line
-from kzoo.text.sentences import SplitTexts
 
 
 class TranslationScore(keras.callbacks.Callback):
     """Translates a validation set greedily after each epoch; logs sacreBLEU's `val_bleu` and `val_chrf2`.
 
-    The set is read once. Place it before the callbacks that read the log.
+    Place it before the callbacks that read the log.
 
     Args:
-        source: source sentences.
+        readings: the source sentences as the translator reads them, from its `sentences_read`.
         target: their references.
         language: language of the references, which decides BLEU's tokenizer.
-        truncate: cut sentences that are too long for the model; otherwise, they raise an error.
-        images: one image per source sentence, for a model that reads images.
+        images: one image per source sentence, for a model that reads images, in its input format.
         lowercase: ignore case in scoring, for models that output lower case.
         direction: a multilingual model's source and target language.
-        readings: the sources as the translator reads them, with `images` that fit it; by default, it reads
-            them when it first translates.
+
+    Warns:
+        UnknownCharactersWarning: sentences have characters that the vocabulary lacks.
+
+    Example:
+
+    >>> translator = kzoo.presets.load("pope_small_multi30k_en_de")
+    >>> readings = translator.sentences_read(["A dog runs."], translator.direction())
+    >>> score = TranslationScore(readings, ["Ein Hund rennt."], "de")  # among the callbacks of `fit`
+    >>> [round(value) for value in score.scores(translator)]
+    [100, 100]
     """
 
     def __init__(
         self,
-        source: list[str],
+        readings: list[Reading],
         target: list[str],
         language: str,
-        truncate: bool = False,
         images: np.ndarray | FeatureFile | None = None,
         lowercase: bool = False,
         direction: Direction = (None, None),
-        readings: list[Reading] | None = None,
     ):
         super().__init__()
-        self.source, self.target, self.language = source, target, language
-        self.truncate, self.images, self.lowercase, self.direction = truncate, images, lowercase, direction
-        self._readings, self._prepared = readings, None
+        self.readings, self.target, self.language = readings, target, language
+        self.images, self.lowercase, self.direction = images, lowercase, direction
+        if line := lacking_line([reading for reading in readings if reading.lacking], len(readings)):
+            warnings.warn(line, UnknownCharactersWarning, stacklevel=2)
 
     def on_epoch_end(self, epoch, logs=None):
         start = time.perf_counter()
@@ -58,7 +64,7 @@ class TranslationScore(keras.callbacks.Callback):
 
     def on_train_end(self, logs=None):
         for layer in self.model.backbone.layers:
-            if hasattr(layer, "empty"):
+            if isinstance(layer, GlyphEmbedding):
                 layer.empty()  # an optimizer with `use_ema` has replaced the weights after the last epoch
 
     def scores(self, translator) -> tuple[float, float]:
@@ -82,17 +88,8 @@ class TranslationScore(keras.callbacks.Callback):
     def _best(self, translator, search: SearchSettings) -> list[Hypothesis]:
         """Return the best translation of each sentence."""
         direction = translator.direction(*self.direction)
-        if self._prepared is None:
-            directions = [direction] * len(self.source)
-            split = SplitTexts(self.source, directions, False, translator.codes_in_text)
-            if self._readings is None:
-                self._prepared = translator.prepared(split, search, self.truncate, self.images)
-            else:
-                self._prepared = Prepared(split, self._readings, self.images, None)
-            readings = self._prepared.readings
-            if line := lacking_line([reading for reading in readings if reading.lacking], len(readings)):
-                warnings.warn(line, UnknownCharactersWarning, stacklevel=2)
-        return [best for (best,) in translator.n_best_of_prepared(self._prepared, 1, search, direction)]
+        found = translator.n_best_of_readings(self.readings, 1, search, direction, images=self.images)
+        return [best for (best,) in found]
 
 
 class DirectionScores(keras.callbacks.Callback):
@@ -102,26 +99,24 @@ class DirectionScores(keras.callbacks.Callback):
     over directions between different languages as `val_bleu` and `val_chrf2`.
 
     Args:
+        readings: for each language, its sentences as the translator reads them.
         text: for each language, its sentences; all are aligned.
         directions: (source, target) languages.
-        truncate, lowercase: as in `TranslationScore`.
-        readings: for each language, its sentences as the translator reads them; by default, it reads them
-            when it first translates.
+        lowercase: as in `TranslationScore`.
     """
 
     def __init__(
         self,
+        readings: dict[str, list[Reading]],
         text: dict[str, list[str]],
         directions: list[tuple[str, str]],
-        truncate: bool = False,
         lowercase: bool = False,
-        readings: dict[str, list[Reading]] | None = None,
     ):
         super().__init__()
         self.directions = {}
         for source, target in directions:
-            others = truncate, None, lowercase, (source, target), readings and readings[source]
-            score = TranslationScore(text[source], text[target], target, *others)
+            others = target, None, lowercase, (source, target)
+            score = TranslationScore(readings[source], text[target], *others)
             self.directions[source, target] = score
 
     def on_epoch_end(self, epoch, logs=None):

@@ -1,12 +1,17 @@
 """A run's vocabularies: learned once, then read from its folder."""
 
+import itertools
 import json
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+import numpy as np
+from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import JOINERS, UserError
 from kzoo.files import atomic_write
+from kzoo.presets.builders import BUILDERS
 from kzoo.text import (
     CharacterTokenizer,
     MosesSubwordTokenizer,
@@ -18,8 +23,10 @@ from kzoo.text import (
     moses_tokens,
     train_subwords,
 )
+from kzoo.text.vocabulary import UnknownCharacters, unknown_characters
 from kzoo.training.recipe import Recipe
 
+RARE = 10  # fewer occurrences hardly teach a subword
 TRIED = 1000  # sentences to check whether Moses supports a language
 
 
@@ -133,3 +140,34 @@ def _tokenizer(
             whole.write_text(json.dumps(forms, ensure_ascii=False), "utf-8")
     forms = json.loads(path.read_text("utf-8"))
     return TruecasedSubwordTokenizer(language=language, forms=forms, config_file=file)
+
+
+def tokenized(tokenizers: Sequence[Tokenizer], texts: Sequence[list[str]]) -> list[list[list[int]]]:
+    """Return the token ids of each language's sentences."""
+    return [tokenizer(text) for tokenizer, text in zip(tokenizers, texts, strict=True)]
+
+
+def unknown_by_language(
+    languages: Sequence[str], tokenizers: Sequence[Tokenizer], texts: Sequence[list[str]], sides
+) -> dict[str, UnknownCharacters]:
+    """Return the characters that each language's vocabulary lacks; `sides` are the texts' token ids."""
+    return {
+        language: unknown_characters(text, tokens, tokenizer)
+        for language, tokenizer, text, tokens in zip(languages, tokenizers, texts, sides, strict=True)
+    }
+
+
+def print_rare_subwords(recipe: Recipe, tokenizers: Sequence[Tokenizer], sides: Sequence[list[list[int]]]):
+    """Print a line for each new vocabulary of which most subwords are too rare in the text to be learned."""
+    counts = {}
+    for tokenizer, side in zip(tokenizers, sides, strict=True):
+        if recipe.preset in BUILDERS and isinstance(tokenizer, SubwordTokenizer):
+            tokens = np.fromiter(itertools.chain.from_iterable(side), int)
+            found = np.bincount(tokens, minlength=tokenizer.vocabulary_size())
+            counts[tokenizer.proto] = counts.get(tokenizer.proto, 0) + found
+    for count in counts.values():
+        if (rare := np.mean(count < RARE)) > 0.5:
+            print(
+                f"{rare:.0%} of {len(count):,} subwords occur fewer than {RARE} times in the training text: "
+                "lower vocabulary_size"
+            )

@@ -92,7 +92,7 @@ def test_a_truncated_or_altered_download_leaves_the_earlier_file(server, tmp_pat
 def test_no_such_address_no_network_and_no_folder(server, tmp_path, fetch, packed):
     address = f"{server.address}/gone.gz"
     message = message_of(fetch, address, SHA256, tmp_path / "gone")
-    assert f"{address} cannot be downloaded (HTTP status 404)" in message and "KZOO_DATA" in message
+    assert address in message and " 404" in message and "KZOO_DATA" in message
     nobody = "http://127.0.0.1:1/val.de.gz"
     message = message_of(fetch, nobody, SHA256, tmp_path / "val.de")
     assert nobody in message and "refused" in message and "KZOO_DATA" in message
@@ -116,5 +116,5 @@ def test_a_full_disk_is_no_fault_of_the_network(get, last, data, server, tmp_pat
     monkeypatch.setattr(f"shutil.{last}", full_disk)
     path = tmp_path / "val.de"
     message = message_of(get, f"{server.address}/val.de.gz", SHA256, path)
-    assert str(path) in message and "No space left" in message
+    assert str(path) in message and "space" in message
     assert os.listdir(tmp_path) == []

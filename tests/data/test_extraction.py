@@ -318,7 +318,7 @@ def test_a_network_that_cannot_be_made_is_one_line(raised, shown, monkeypatch, f
         ({"model": "vgg91"}, "vgg19"),
         ({"layer": "fc9"}, "'fc9'"),
         ({"weights": "no/such.weights.h5"}, "'no/such.weights.h5'"),
-        ({"names": ["broken.jpg"], "replace_corrupt": True}, "1 of 1 pictures"),
+        ({"names": ["broken.jpg"], "replace_corrupt": True}, "1 of 1"),
         ({"names": [NAMES[0], "none.jpg"], "model": "before any network"}, "none.jpg"),
     ],
 )

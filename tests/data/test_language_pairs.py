@@ -42,7 +42,7 @@ def test_a_code_may_have_a_hyphen():
     ("arguments", "name"),
     [
         ((["en", "de", "en"],), "'en'"),
-        ((LANGUAGES, "eng"), "did you mean en?"),
+        ((LANGUAGES, "eng"), " en?"),
         ((LANGUAGES, None, "de-it"), "'de-it'"),
         ((LANGUAGES, None, "de"), "'de'"),
         ((LANGUAGES, None, "de-de"), "'de-de'"),

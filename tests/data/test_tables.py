@@ -101,7 +101,7 @@ def test_a_table_where_text_is_meant_is_refused(tmp_path):
     assert "pairs.tsv" in message_of(open_files, None, None, (text, table))
     (tmp_path / "other.txt").write_text("a\nb\n")
     corpus = open_files(test=(text, tmp_path / "other.txt"))
-    assert "every line has a tab" in message_of(corpus.pairs, "test", "en", "de")
+    assert "tab" in message_of(corpus.pairs, "test", "en", "de")
     assert "twice" in message_of(open_files, None, None, (text, text))
 
 
@@ -114,4 +114,4 @@ def test_several_references(tmp_path):
     assert corpus.more_references("test", "de") == [["x2", "y2"]]
     assert corpus.more_references("test", "en") == []
     assert "de3 has 1" in message_of(open_files(test=files).more_references, "test", "de")
-    assert "two aligned text files" in message_of(open_files, files[:3])
+    assert "aligned" in message_of(open_files, files[:3])

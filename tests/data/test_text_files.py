@@ -181,7 +181,7 @@ def test_invalid_utf8_names_file_and_line(tmp_path, bad, name):
 )
 def test_lines_are_counted_by_their_own_end(data, line, tmp_path):
     (tmp_path / "text").write_bytes(data)
-    assert f"text, line {line}: not valid" in message_of(read_lines, tmp_path / "text")
+    assert f"text, line {line}:" in message_of(read_lines, tmp_path / "text")
 
 
 @pytest.mark.parametrize("reader", [read_lines, lambda path: list(stream_lines(path))])

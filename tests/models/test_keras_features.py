@@ -31,7 +31,7 @@ def translator():
 
 
 def test_what_keras_exports_in_other_ways_is_refused(translator, tmp_path):
-    with pytest.raises(UserError, match="tf_saved_model.*not 'onnx'"):
+    with pytest.raises(UserError, match="saved_model.*'onnx'"):
         translator.export(tmp_path / "model", "onnx")
     with pytest.raises(UserError, match="input_signature"):
         translator.export(tmp_path / "model", input_signature=[keras.InputSpec(shape=(None, 4))])
@@ -84,7 +84,7 @@ def test_quantized_after_having_translated(translator, tmp_path):
     np.testing.assert_allclose(used, fresh, atol=1e-6)
     assert np.abs(used[:2] - np.array([found.score for found in exact])).max() > 1e-5
     assert np.abs(used[2:] - exact_attention.ravel()).max() > 1e-5
-    with pytest.raises(UserError, match="save the original"):
+    with pytest.raises(UserError, match="save"):
         models[0].save_to_preset(tmp_path / "preset")
     assert not (tmp_path / "preset").exists()
 

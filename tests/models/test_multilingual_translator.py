@@ -234,5 +234,5 @@ def test_a_preset_holds_float16_weights_tokenizers_and_languages(trained, tmp_pa
 def test_a_bridge_does_not_align(trained):
     """It attends to its own rows."""
     direction = {"source_language": "en", "target_language": "de"}
-    assert "attention bridge" in message_of(trained.translate, ["a man"], terms={"man": "Mann"}, **direction)
-    assert "attention bridge" in message_of(trained.alignments, [("a man", "ein Mann")], **direction)
+    assert "bridge" in message_of(trained.translate, ["a man"], terms={"man": "Mann"}, **direction)
+    assert "bridge" in message_of(trained.alignments, [("a man", "ein Mann")], **direction)

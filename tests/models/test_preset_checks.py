@@ -84,7 +84,7 @@ def test_a_class_from_elsewhere_is_refused(preset, file, named):
     for key in ("module", "class_name", "registered_name"):
         content.pop(key)
     (preset / file).write_text(json.dumps({**content, **named}))
-    refused(preset, f"{file} names the class")
+    refused(preset, f"{file} .* class ")
 
 
 @pytest.mark.parametrize("file", ["config.json", "tokenizer.json"])
@@ -100,14 +100,14 @@ def test_a_class_from_elsewhere_is_refused(preset, file, named):
 )
 def test_code_deep_in_a_configuration_is_refused(preset, file, object):
     change(preset / file, config={"dtype": {"module": "keras", "of": [{"deep": object}]}})
-    refused(preset, f"{file} names the class")
+    refused(preset, f"{file} .* class ")
 
 
 def test_keras_s_unsafe_mode_changes_nothing(preset):
     keras.config.enable_unsafe_deserialization()
     try:
         change(preset / "config.json", config={"activation": LAMBDA})
-        refused(preset, "names the class keras.layers.Lambda")
+        refused(preset, "class keras.layers.Lambda")
     finally:
         keras.src.saving.serialization_lib.global_state.set_global_attribute("safe_mode_saving", None)
 
@@ -134,22 +134,22 @@ def test_a_tokenizer_s_assets_from_elsewhere_are_refused(preset, tmp_path):
     (tmp_path / "secret.spm").write_bytes(b"secret")
     tokenizer = preset / "tokenizer.json"
     change(tokenizer, config={"config_file": "../../harm.json"})
-    refused(preset, "tokenizer.json names the path '../../harm.json'")
+    refused(preset, "tokenizer.json .*'../../harm.json'")
     change(tokenizer, config={"config_file": "other.json"})
-    refused(preset, "does not configure a tokenizer that is saved as tokenizer.json")
+    refused(preset, "saved as tokenizer.json")
     change(tokenizer, config={"config_file": "tokenizer.json", "proto": str(tmp_path / "secret.spm")})
-    refused(preset, "tokenizer.json names the path")
+    refused(preset, "tokenizer.json .* path")
 
 
 def test_a_tokenizer_s_class_from_a_newer_kzoo_is_said_so(preset):
     change(preset / "tokenizer.json", class_name="ByteTokenizer", registered_name="kzoo>ByteTokenizer")
-    refused(preset, "'kzoo>ByteTokenizer', which this kzoo does not know: update kzoo")
+    refused(preset, "'kzoo>ByteTokenizer'.* update ")
 
 
 @pytest.mark.parametrize("content", [{}, {"model_type": "bert"}, {"architecture": "resnet18", "config": {}}])
 def test_a_model_of_another_library_is_refused(preset, content):
     (preset / "config.json").write_text(json.dumps(content))
-    refused(preset, "config.json names the class None.None")
+    refused(preset, "config.json .*None.None")
 
 
 @pytest.mark.parametrize("character", ["\x1b", "\n", "\x9b", "\u202e"])
@@ -161,12 +161,12 @@ def test_what_it_names_does_not_steer_the_terminal(preset, character, capsys):
     with pytest.raises(SystemExit) as stop, exits_on_errors():
         Translator.from_preset(preset)
     assert stop.value.code.isprintable()
-    assert "names the class os" in stop.value.code
+    assert " os" in stop.value.code
 
 
 def test_an_argument_of_a_newer_kzoo_is_one_line(preset):
     change(preset / "config.json", config={"flash": True})
-    refused(preset, "preset cannot be built by this kzoo .*'flash'.*update")
+    refused(preset, "'flash'.*update")
 
 
 def test_nothing_in_the_package_reads_a_pickle():

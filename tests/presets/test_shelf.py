@@ -151,14 +151,14 @@ def test_a_kaggle_notebook_has_a_folder_of_its_own(hub):
     ],
 )
 def test_unknown_handles_are_refused(hub, handle):
-    refused(handle, f"unknown handle {handle!r}", "hf://USER/REPOSITORY", "kaggle://USER/MODEL")
+    refused(handle, repr(handle), "hf://USER/REPOSITORY", "kaggle://USER/MODEL")
     assert hub.asked == []
 
 
 @pytest.mark.parametrize("handle", [HANDLE, KAGGLE])
 def test_no_network_is_said(hub, tmp_path, handle):
     hub.online = False
-    refused(handle, handle, "metadata.json cannot be fetched (Name or service not known)", "not in the cache")
+    refused(handle, handle, "metadata.json", "Name or service", "cache")
     assert kept(tmp_path) == []
 
 
@@ -188,7 +188,7 @@ def test_what_a_killed_download_left_is_removed_by_the_next(hub, tmp_path):
 
 def test_an_altered_file_is_not_kept(hub, tmp_path):
     (hub.folder / "config.json").write_text("{}")
-    refused(HANDLE, f"preset {HANDLE}: config.json is altered", "fetch it again")
+    refused(HANDLE, HANDLE, "config.json is altered", "fetch")
     assert kept(tmp_path) == []
 
 
@@ -197,7 +197,7 @@ def test_nothing_is_written_outside_of_the_folder(hub, tmp_path, name):
     metadata = json.loads((hub.folder / "metadata.json").read_text())
     metadata["files"][name] = "0" * 64
     (hub.folder / "metadata.json").write_text(json.dumps(metadata))
-    refused(HANDLE, f"preset {HANDLE}", repr(name), "not inside")
+    refused(HANDLE, HANDLE, repr(name), "inside")
     assert [asked for _, asked in hub.asked] == ["metadata.json"]
     assert kept(tmp_path) == []
 
@@ -205,7 +205,7 @@ def test_nothing_is_written_outside_of_the_folder(hub, tmp_path, name):
 def test_a_newer_format_is_refused_before_its_files_are_fetched(hub, tmp_path):
     metadata = json.loads((hub.folder / "metadata.json").read_text())
     (hub.folder / "metadata.json").write_text(json.dumps({**metadata, "kzoo_format": 2}))
-    refused(HANDLE, f"preset {HANDLE} has format 2", "update kzoo")
+    refused(HANDLE, HANDLE, "format 2", "update")
     assert len(hub.asked) == 1
 
 
@@ -232,9 +232,7 @@ def test_two_that_fetch_at_once_do_not_harm_each_other(hub, tmp_path, monkeypatc
 def test_what_was_altered_in_the_cache_is_refused_until_it_is_deleted(hub):
     folder = locate(HANDLE).folder
     (folder / "joint_tokenizer.json").write_text("{}")
-    with pytest.raises(
-        UserError, match=f"{HANDLE}: joint_tokenizer.json is altered.*delete {folder} and fetch"
-    ):
+    with pytest.raises(UserError, match=f"{HANDLE}: joint_tokenizer.json is altered.*{folder}"):
         load(HANDLE)
     shutil.rmtree(folder)
     locate(HANDLE).check()
@@ -253,21 +251,21 @@ def test_locate_takes_a_folder_a_run_or_a_name(tmp_path):
     assert locate(shelved).folder == shelved
     assert locate(locate(NAME)).folder == shelved
     assert locate(tmp_path / "run").folder == tmp_path / "run" / "preset"
-    refused("pope_small_multi30k_en_d", "no trained preset", f"did you mean {NAME}")
-    refused(tmp_path / "none", "no folder", "none: give a trained preset, or the folder of a run")
+    refused("pope_small_multi30k_en_d", NAME)
+    refused(tmp_path / "none", "folder", "none")
     (tmp_path / "opus-2020.zip").write_bytes(b"PK")
-    refused(tmp_path / "opus-2020.zip", "is a file", "folder")
+    refused(tmp_path / "opus-2020.zip", "file", "folder")
     with zipfile.ZipFile(tmp_path / "opus-2020.zip", "w") as archive:
         for name in ("opus.bpe32k.npz", "decoder.yml", "opus.vocab.yml", "source.bpe"):
             archive.writestr(name, "")
-    refused(tmp_path / "opus-2020.zip", "Marian model in its original form", "hf://")
+    refused(tmp_path / "opus-2020.zip", "Marian", "hf://")
     with zipfile.ZipFile(tmp_path / "opus-2020.zip") as archive:
         archive.extractall(tmp_path / "opus")
-    refused(tmp_path / "opus", "Marian model in its original form", "hf://")
+    refused(tmp_path / "opus", "Marian", "hf://")
     (tmp_path / "stopped").mkdir()
-    refused(tmp_path / "stopped", "the folder", "has no preset")
+    refused(tmp_path / "stopped", "folder", "preset")
     (tmp_path / "stopped" / "recipe.json").write_text("{}")
-    refused(tmp_path / "stopped", "is a run without a preset yet", "kzoo train")
+    refused(tmp_path / "stopped", "run", "kzoo train")
 
 
 def test_a_located_preset_stays_the_same_when_its_folder_is_replaced(tmp_path, monkeypatch):
@@ -301,7 +299,7 @@ def test_a_builder_has_no_weights_to_load():
 
 @pytest.mark.parametrize("dtype", ["bf16", 16])
 def test_a_dtype_that_keras_does_not_know_is_named(dtype):
-    with pytest.raises(UserError, match=f"with {{'dtype': {dtype!r}}} cannot be built"):
+    with pytest.raises(UserError, match=f"{{'dtype': {dtype!r}}}"):
         load(NAME, dtype=dtype)
 
 

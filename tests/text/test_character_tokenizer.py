@@ -57,6 +57,6 @@ def test_through_a_preset_folder(tokenizer, tmp_path):
 
 def test_vocabularies_that_cannot_be_are_named():
     for wrong in (["人", "人"], ["人们"], [""], ["<pad>"]):
-        assert "single characters" in message_of(CharacterTokenizer, wrong)
+        assert "characters" in message_of(CharacterTokenizer, wrong)
     assert "empty" in message_of(learn_characters, ["", ""])
     assert "vocabulary_size=4" in message_of(learn_characters, ["人"], 4)

@@ -69,18 +69,18 @@ def test_the_first_word_of_a_phrase_is_read_as_within_a_sentence(phrase, preset)
 
 @pytest.mark.parametrize("copied", ["你好", "Привет, мир!", "♪ ♪", "你好!!!!! 12", "〇"])
 def test_what_is_mostly_unknown_is_copied(copied, preset):
-    with pytest.warns(UnknownCharactersWarning, match="1 of 2 sentences .* copied"):
+    with pytest.warns(UnknownCharactersWarning, match="1 of 2 .* copied"):
         found = preset.n_best([copied, "A dog runs."])
     assert [one.text for one in found[0]] == [copied]
     assert found[1][0].text == "Ein Hund rennt."
     assert repr(copied) in message_of(preset.translate, [copied], unknown="error")
     with pytest.warns(UnknownCharactersWarning):
         assert preset.translate([copied], unknown="translate") != [copied]
-    assert "copy, error, translate" in message_of(preset.translate, [copied], unknown="drop")
+    assert "copy, error" in message_of(preset.translate, [copied], unknown="drop")
 
 
 def test_an_unknown_character_is_named_and_the_rest_translated(preset):
-    with pytest.warns(UnknownCharactersWarning, match=r"1 of 1 sentences .* \('♪'\)$"):
+    with pytest.warns(UnknownCharactersWarning, match=r"1 of 1 .* \('♪'\)$"):
         assert preset.translate(["A dog ♪ runs."], unknown="error") == ["Ein Hund rennt."]
 
 

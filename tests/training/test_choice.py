@@ -80,7 +80,7 @@ def test_half_precision_is_chosen_where_the_backend_multiplies_it_fast(backend, 
     assert "precision" not in choose(text_values(files, None, None))  # a small Transformer gains little
 
 
-@pytest.mark.parametrize("other", [{"corpus": "scenes"}, {"shards": "shards"}, {"train": []}, {"source": 5}])
+@pytest.mark.parametrize("other", [{"corpus": "scenes"}, {"shards": "shards"}, {"train": []}])
 def test_other_recipes_are_as_they_were(other, files):
     assert choose(text_values(files, None, None) | other) == {}
 

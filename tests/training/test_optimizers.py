@@ -12,10 +12,10 @@ from message_of import message_of
 from kzoo.errors import UserError
 from kzoo.models import SGD, Adagrad, Adam, TransformerBackbone, Translator
 from kzoo.training.checkpoints import Checkpoints
+from kzoo.training.optimizer import halved_rate, make_optimizer, rate_callbacks
 from kzoo.training.recipe import Recipe
 from kzoo.training.recipe_checks import check_recipe
-from kzoo.training.run import halved_rate, rate_callbacks, too_long_a_warm_up
-from kzoo.training.tasks import make_optimizer
+from kzoo.training.run import too_long_a_warm_up
 
 RECIPE = Recipe(preset="pope_tiny", corpus="scenes", source="en", target="de", clip_norm=5.0, rate=0.5)
 

@@ -10,9 +10,8 @@ from message_of import message_of
 from kzoo.decoding import GNMT, SearchSettings
 from kzoo.presets.shelf import BUILDERS
 from kzoo.training import Recipe, read_recipe
+from kzoo.training.optimizer import halved_rate, make_optimizer
 from kzoo.training.recipe import KEYS
-from kzoo.training.run import halved_rate
-from kzoo.training.tasks import make_optimizer
 
 FOLDER = Path(__file__).parents[2] / "training"
 RECIPES = [path for path in sorted(FOLDER.glob("*/*.toml")) if path.stem != "paper"]

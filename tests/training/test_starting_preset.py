@@ -175,7 +175,7 @@ def test_the_preset_s_own_folder_is_refused(recipe, preset, tmp_path):
         ({"model": {"dropuot": 0.1}}, "dropout"),
         ({"preset": "runs/none"}, "'runs/none'"),
         ({"preset": "pope_tniy"}, "pope_tiny"),
-        ({"source": "", "target": "", "languages": ["en", "de"]}, "source and target"),
+        ({"source": "", "target": "", "languages": ["en", "de"]}, "source"),
     ],
 )
 def test_what_the_preset_cannot_be_is_refused(wrong, name, recipe, tmp_path):

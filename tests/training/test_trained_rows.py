@@ -117,13 +117,15 @@ def test_evaluate_and_report_say_how_many_rows_a_run_was_trained_on(preset, tmp_
     with pytest.warns(UserWarning) as told:
         done = CliRunner().invoke(cli.app, ["evaluate", str(preset), "--files", *files, "-o", str(scores)])
     assert done.exit_code == 0
-    assert lines(told) == [f"{preset} was trained on 2 of the 3 rows of test"]
+    (line,) = lines(told)
+    assert str(preset) in line and "2 of the 3" in line
     assert json.loads(scores.read_text())["trained_rows"] == {"test": 2}
     other = small_preset(tmp_path / "other").folder
     with pytest.warns(UserWarning) as told:
         done = CliRunner().invoke(cli.app, ["report", str(page), str(preset), str(other), "--files", *files])
     assert done.exit_code == 0
-    assert lines(told) == ["run was trained on 2 of the 3 rows of test"]
+    (line,) = lines(told)
+    assert line.startswith("run ") and "2 of the 3" in line
     assert "run was trained on 2 of them" in page.read_text()
     assert (
         CliRunner().invoke(cli.app, ["evaluate", str(other), "--files", *files, "-o", str(scores)]).exit_code

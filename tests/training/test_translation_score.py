@@ -8,10 +8,9 @@ import sacrebleu
 from keras import ops
 
 from kzoo.decoding import SearchSettings, TextTranslator
-from kzoo.errors import UserError
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
 from kzoo.text.hypotheses import Hypothesis
-from kzoo.text.reading import Reading
+from kzoo.text.reading import Reading, UnknownCharactersWarning
 from kzoo.training.validation import DirectionScores, TranslationScore
 
 SOURCE, TARGET = ["A woman sleeps.", "A dog."], ["一个女人在睡觉。", "一只狗。"]
@@ -42,7 +41,8 @@ class Translates(TextTranslator):
 @pytest.mark.parametrize("shown", [None, np.ones((2, 3))])
 def test_the_set_is_translated_as_told_and_scored_as_its_language(shown):
     model = Translates([Hypothesis(text, 0.0) for text in TRANSLATIONS], None if shown is None else (3,))
-    score, logs = TranslationScore(SOURCE, TARGET, "zh", True, shown), {}
+    readings = model.sentences_read(SOURCE, model.direction(), truncate=True)
+    score, logs = TranslationScore(readings, TARGET, "zh", shown), {}
     score.set_model(model)
     for epoch in range(2):
         score.on_epoch_end(epoch, logs)
@@ -56,28 +56,19 @@ def test_the_set_is_translated_as_told_and_scored_as_its_language(shown):
     assert logs["val_seconds"] >= 0
 
 
-def test_sentences_that_are_read_are_not_read_again():
-    model, readings = (
-        Translates([Hypothesis(text, 0.0) for text in TRANSLATIONS]),
-        [Reading([5, 7]), Reading([6])],
-    )
-    assert TranslationScore(SOURCE, TARGET, "zh", readings=readings).scores(model)[0] > 0
-    assert model.tokenized == [] and model.asked[0][0] == [[5, 7], [6]]
-
-
 def test_averaged_weights_do_not_meet_a_table_of_the_last_ones():
     """After the last epoch, which bakes a table, Keras's `use_ema` replaces the weights."""
     embedding = GlyphEmbedding(np.ones((6, 22, 22)), GlyphCharEncoder(4, "fc_1"))
     embedding.bake()
-    score = TranslationScore(SOURCE, TARGET, "zh")
+    score = TranslationScore([Reading([5])] * 2, TARGET, "zh")
     score.set_model(SimpleNamespace(backbone=SimpleNamespace(layers=[embedding])))
     score.on_train_end()
     assert not ops.convert_to_numpy(embedding.baked)
 
 
-def test_sentences_that_are_too_long_are_refused():
-    with pytest.raises(UserError, match="sentence 1"):
-        TranslationScore(SOURCE, TARGET, "zh").scores(Translates([]))
+def test_characters_that_the_vocabulary_lacks_are_warned_of():
+    with pytest.warns(UnknownCharactersWarning, match="ß"):
+        TranslationScore([Reading([5]), Reading([3], lacking="ß")], TARGET, "zh")
 
 
 def test_low_scores_are_the_5th_percentile_of_each_direction():
@@ -93,15 +84,16 @@ def test_low_scores_are_the_5th_percentile_of_each_direction():
             return [[Hypothesis("", score - shifts[direction])] for score in np.linspace(-2, 0, 41)]
 
     shifts = {("en", "zh"): 0, ("en", "de"): 0, ("de", "en"): 1}
-    translator, dogs = Several([]), ["A dog."] * 41
-    one = TranslationScore(dogs, dogs, "zh")
+    translator, dogs, readings = Several([]), ["A dog."] * 41, [Reading([5])] * 41
+    one = TranslationScore(readings, dogs, "zh")
     assert one.low_scores(translator) == {"en-zh": pytest.approx(-1.9)}
-    several = DirectionScores({"en": dogs, "de": dogs}, [("en", "de"), ("de", "en")])
+    texts, read = (dict.fromkeys(("en", "de"), rows) for rows in (dogs, readings))
+    several = DirectionScores(read, texts, [("en", "de"), ("de", "en")])
     assert several.low_scores(translator) == pytest.approx({"en-de": -1.9, "de-en": -2.9})
 
 
 def test_case_is_ignored_where_models_output_lower_case():
     target = ["Ein Hund rennt im Park.", "Eine Frau liest."]
     model = Translates([Hypothesis(sentence.lower(), 0.0) for sentence in target])
-    score = TranslationScore(["A dog"] * 2, target, "de", lowercase=True)
+    score = TranslationScore([Reading([5])] * 2, target, "de", lowercase=True)
     assert score.scores(model) == pytest.approx((100, 100))

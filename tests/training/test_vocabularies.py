@@ -5,8 +5,7 @@ from message_of import message_of
 
 from kzoo.data import open_corpus
 from kzoo.training import Recipe
-from kzoo.training.tasks import print_rare_subwords
-from kzoo.training.vocabularies import learned_subwords
+from kzoo.training.vocabularies import learned_subwords, print_rare_subwords
 
 THAI = ["ผู้ชายดื่มน้ำ", "เด็กเล่นอยู่ในสวน", "ผู้หญิงอ่านหนังสือ"]
 
@@ -14,7 +13,7 @@ THAI = ["ผู้ชายดื่มน้ำ", "เด็กเล่นอ�
 @pytest.mark.parametrize("text", ["lowercased", "truecased"])
 def test_moses_s_form_of_a_language_that_it_takes_apart_is_refused(tmp_path, text):
     message = message_of(learned_subwords, tmp_path, "th", {"th": ("th", THAI)}, 40, text)
-    assert "'th'" in message and "3 of 3 sentences" in message
+    assert "'th'" in message and "3 of 3 " in message
     assert not list(tmp_path.iterdir())
     armenian = {"hy": ("hy", ["Ի՞նչ է սա։"])}
     assert "'hy': Moses" in message_of(learned_subwords, tmp_path, "hy", armenian, 40, text)

@@ -44,7 +44,8 @@ from kzoo.presets.attention_bridge import BASE, TINY
 from kzoo.training import Recipe, make_recipe
 from kzoo.training.corpus import recipe_corpus, recipe_directions
 from kzoo.training.run import planned_steps
-from kzoo.training.tasks import SeveralDirections, tokenized
+from kzoo.training.tasks import SeveralDirections
+from kzoo.training.vocabularies import tokenized
 from training.attention_bridge.glove import GloVe, bag_of_vectors, co_occurrences, glove_examples
 from training.attention_bridge.senteval import SEEDS, TaskScores, evaluate_embeddings, senteval_table
 from training.attention_bridge.senteval_data import senteval_examples, senteval_tasks

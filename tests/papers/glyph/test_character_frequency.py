@@ -45,4 +45,4 @@ def test_scores_are_those_of_each_bucket():
 def test_what_does_not_fit_is_named():
     with pytest.raises(ValueError, match="longer"):
         score_by_frequency(["a"], ["a", "b"], ["mid"], "en")
-    assert "bucket low" in message_of(score_by_frequency, ["a"], ["a"], ["mid"], "en")
+    assert "low" in message_of(score_by_frequency, ["a"], ["a"], ["mid"], "en")

