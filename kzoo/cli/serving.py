@@ -1,73 +1,20 @@
-"""`kzoo export` and `kzoo serve`."""
+"""`kzoo serve`."""
 
 import logging
 import math
 import os
 import re
-import sys
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from kzoo.cli import options
-from kzoo.cli.console import chosen_search, open_translator, read_terms, start_backend
+from kzoo.cli.console import chosen_search, open_translator, read_terms
 from kzoo.errors import UserError
 
 app = typer.Typer()
-
-
-@app.command()
-def export(
-    preset: options.Preset,
-    folder: Annotated[Path, typer.Argument(help="Folder to write; for argos, a file NAME.argosmodel.")],
-    to: Annotated[
-        Literal["saved_model", "ctranslate2", "argos"] | None,
-        typer.Option(
-            "--format", help="What to write; by default argos for a NAME.argosmodel, else saved_model."
-        ),
-    ] = None,
-    beam_size: options.Beam = None,
-    length_penalty: options.Penalty = None,
-    gnmt: options.GNMTPenalty = None,
-    max_length: options.MaxLength = None,
-    precision: Annotated[
-        Literal["float32", "float16", "int8"], typer.Option(help="Precision of the weights.")
-    ] = "float32",
-):
-    """Export a preset as a SavedModel from text to text, a CTranslate2 model, or a package for Argos."""
-    from kzoo.presets.shelf import locate
-
-    located = locate(preset)
-    if (to or folder.suffix) in ("argos", ".argosmodel"):
-        from kzoo.export import export_argos
-
-        given = {"beam": beam_size, "length-penalty": length_penalty, "gnmt": gnmt, "max-length": max_length}
-        if name := next((name for name, value in given.items() if value is not None), None):
-            raise UserError(f"Argos Translate searches with its own settings: leave --{name} out")
-        export_argos(located, folder, precision)
-        print(f"{folder}: written, argos, {precision}")
-        return
-    from kzoo.engine import why_not_searched
-    from kzoo.engine.conversion import why_not
-    from kzoo.export.early_checks import check_saved_model
-
-    search = chosen_search(located, beam_size, length_penalty, gnmt, max_length)
-    if to != "ctranslate2":
-        check_saved_model(folder, precision, os.environ.get("KERAS_BACKEND", "tensorflow"))
-    elif reason := why_not(located) or why_not_searched(search):
-        raise UserError(reason)
-    start_backend()
-    from kzoo.export import export_ctranslate2, export_saved_model
-
-    translator = open_translator(located, search)
-    if to != "ctranslate2":
-        print("writing the graph of the beam search: this takes a minute or two", file=sys.stderr)
-        export_saved_model(translator, folder, precision=precision)
-    else:
-        export_ctranslate2(translator, folder, precision)
-    print(f"{folder}: written, {to or 'saved_model'}, {precision}, {search}")
 
 
 @app.command()
