@@ -89,7 +89,9 @@ class Cooldown(keras.callbacks.Callback):
         over = self.checkpoints.step / batches
         if not self.minutes:
             return over
-        last = max((row.get("val_seconds", 0.0) for row in self.checkpoints.history), default=0.0)
+        # The first takes longest: it traces the search, and weights that know nothing write long sentences.
+        validations = [row["val_seconds"] for row in self.checkpoints.history if "val_seconds" in row]
+        last = validations[-1] if validations else 0.0
         available = 60 * self.minutes - min(LAST_SECONDS + LAST_VALIDATIONS * last, 30 * self.minutes)
         return max(over, self.seconds / available)
 
