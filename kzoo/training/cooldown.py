@@ -160,6 +160,8 @@ def impatient_epoch(checkpoints: Checkpoints, patience: int) -> int:
 class Occasionally(keras.callbacks.Callback):
     """Calls a scoring callback after the last epoch, and as often as it takes a tenth of the time at most.
 
+    The first two epochs are scored: the first score takes longer than others, as it also traces the search.
+
     Args:
         scorer: callback that logs scores at the end of an epoch.
         clock: returns the time in seconds.
@@ -180,8 +182,8 @@ class Occasionally(keras.callbacks.Callback):
         if last or waited is None or waited >= self._seconds * (1 / VALIDATION_SHARE - 1):
             began = self.clock()
             self.scorer.on_epoch_end(epoch, logs)
-            self._since = self.clock()
-            self._seconds = self._since - began
+            first, self._since = self._since is None, self.clock()
+            self._seconds = 0.0 if first else self._since - began
 
     def on_train_begin(self, logs=None):
         self.scorer.on_train_begin(logs)
