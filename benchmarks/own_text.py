@@ -5,8 +5,8 @@
 kzoo gets the command of docs/data.md, `kzoo train train.en train.de --minutes 10`, and the corpus's own
 validation and test sets. Its minutes count everything, from the command to the scored test set. The rivals'
 begin with their training: their subwords are learned before, and their test sets are translated after it.
-They train until the minutes are over, validate as often as said below, and translate with their best
-checkpoint, or the last if they came to no validation. All search with beam 5.
+They train until the minutes are over, and translate with their best checkpoint, or the last if they came to
+no validation. All search with beam 5.
 
 A rival's settings are its own documentation's, or, with `_tuned`, the model's size, the subwords, the
 batches, the dropout and the schedule that kzoo chooses for the text:
@@ -15,11 +15,11 @@ batches, the dropout and the schedule that kzoo chooses for the text:
 | --- | --- |
 | `joeynmt` | its `configs/iwslt14_deen_sp.yaml`, its smallest benchmark of real text, with capitals |
 | `eole` | the default Transformer of its quickstart, with `recipes/wmt17/wmt17_ende_spm.yaml`'s training |
-| `joeynmt_tuned`, `eole_tuned` | kzoo's choice; validated once an epoch, at most every 200 updates |
+| `joeynmt_tuned`, `eole_tuned` | kzoo's choice; validated as often as the above |
 
-Each system's result is kept in `--runs`: a cell that is there is not run again, and a stopped one starts
-anew. Prints the table of all results with the same corpus and minutes, means and ranges over seeds. Run it
-on a quiet machine.
+Each system's scores are kept in `--scores`: what is there is not run again; what was stopped starts anew.
+Prints the table of all scores with the same corpus and minutes, means and ranges over seeds. Run it on a
+quiet machine.
 """
 
 import argparse
@@ -75,8 +75,8 @@ def main():
     for seed in map(int, options.seeds.split(",")):
         for system in options.systems.split(","):
             folder = options.runs / f"{text.name}_{options.minutes:g}min_{system}_{seed}"
-            result = folder / "result.json"
-            if not result.exists():
+            kept = options.scores / f"{folder.name}.json"
+            if not kept.exists():
                 print(
                     f"{system}, seed {seed}: {options.minutes:g} minutes; its output is in {folder}",
                     flush=True,
@@ -84,8 +84,9 @@ def main():
                 folder.mkdir(parents=True, exist_ok=True)
                 train = with_kzoo if system == "kzoo" else with_rival
                 train(system, seed, text, folder, options)
-                write_json(result, score(text, folder, options))
-            found = json.loads(result.read_text())
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                write_json(kept, score(text, folder, options))
+            found = json.loads(kept.read_text())
             print(f"{system}, seed {seed}: BLEU {found['BLEU']:.1f}, chrF2 {found['chrF2']:.1f}", flush=True)
     report(options)
 
@@ -100,6 +101,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--systems", default="kzoo,joeynmt,eole,joeynmt_tuned,eole_tuned", help="with commas")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--runs", type=Path, default=Path("runs/own_text"), help="folder of the runs")
+    scores = Path("runs/own_text/scores")
+    parser.add_argument("--scores", type=Path, default=scores, help="folder of the scores")
     return parser.parse_args()
 
 
@@ -151,7 +154,9 @@ def with_rival(system: str, seed: int, text: Path, folder: Path, options: argpar
         "beam_size": BEAM,
         **{split: files(text, split, options) for split in ("train", "val", "test")},
     }
-    settings |= kzoo_choice(settings["train"], options) if tuned else DOCUMENTED[name]
+    settings |= DOCUMENTED[name]
+    if tuned:
+        settings |= kzoo_choice(settings["train"], options)
     learn_subwords(folder, settings)
     settings["until"] = time.time() + 60 * options.minutes
     write_json(folder / "settings.json", settings)
@@ -176,12 +181,10 @@ def kzoo_choice(train: list[str], options: argparse.Namespace) -> dict:
     chosen = {key: choice.value for key, choice in choose(values).items()}
     model = MODELS[chosen["preset"].removeprefix("pope_")]
     keys = ("vocabulary_size", "tokens", "warmup_steps", "rate_factor", "clip_norm")
-    epoch = sum(len(line.split()) for line in read_lines(Path(train[1])).sentences) * 1.5 / chosen["tokens"]
     return {
         **{key: model[key] for key in ("layers", "width", "heads", "feedforward", "dropout")},
         **{key: chosen[key] for key in keys},
         "precision": "float32",
-        "validate_every": max(200, round(epoch)),
     }
 
 
@@ -210,15 +213,16 @@ def score(text: Path, folder: Path, options: argparse.Namespace) -> dict:
     references = read_lines(Path(files(text, "test", options)[1])).sentences
     translations = read_lines(folder / "test.translated").sentences
     found = score_translations(test, translations, references, target)
-    return {"BLEU": found.bleu, "chrF2": found.chrf2, "signatures": found.signatures}
+    signatures = {name: found.signatures[name] for name in ("bleu", "chrf2")}
+    return {"BLEU": found.bleu, "chrF2": found.chrf2, "signatures": signatures}
 
 
 def report(options: argparse.Namespace):
     """Print the mean and the range of each system, for every number of pairs that has been run."""
     lines = ["| pairs | system | seeds | BLEU | chrF2 |", "| ---: | --- | ---: | ---: | ---: |"]
     found: dict = {}
-    for path in options.runs.glob(f"{options.corpus}_*_{options.minutes:g}min_*/result.json"):
-        pairs, system = path.parent.name.removeprefix(f"{options.corpus}_").split(f"_{options.minutes:g}min_")
+    for path in options.scores.glob(f"{options.corpus}_*_{options.minutes:g}min_*.json"):
+        pairs, system = path.stem.removeprefix(f"{options.corpus}_").split(f"_{options.minutes:g}min_")
         found.setdefault((int(pairs), system.rpartition("_")[0]), []).append(json.loads(path.read_text()))
     for (pairs, system), results in sorted(found.items()):
         cells = []

@@ -89,7 +89,9 @@ class Cooldown(keras.callbacks.Callback):
         over = self.checkpoints.step / batches
         if not self.minutes:
             return over
-        last = max((row.get("val_seconds", 0.0) for row in self.checkpoints.history), default=0.0)
+        # The first takes longest: it traces the search, and weights that know nothing write long sentences.
+        validations = [row["val_seconds"] for row in self.checkpoints.history if "val_seconds" in row]
+        last = validations[-1] if validations else 0.0
         available = 60 * self.minutes - min(LAST_SECONDS + LAST_VALIDATIONS * last, 30 * self.minutes)
         return max(over, self.seconds / available)
 
@@ -158,6 +160,8 @@ def impatient_epoch(checkpoints: Checkpoints, patience: int) -> int:
 class Occasionally(keras.callbacks.Callback):
     """Calls a scoring callback after the last epoch, and as often as it takes a tenth of the time at most.
 
+    The first two epochs are scored: the first score takes longer than others, as it also traces the search.
+
     Args:
         scorer: callback that logs scores at the end of an epoch.
         clock: returns the time in seconds.
@@ -178,8 +182,8 @@ class Occasionally(keras.callbacks.Callback):
         if last or waited is None or waited >= self._seconds * (1 / VALIDATION_SHARE - 1):
             began = self.clock()
             self.scorer.on_epoch_end(epoch, logs)
-            self._since = self.clock()
-            self._seconds = self._since - began
+            first, self._since = self._since is None, self.clock()
+            self._seconds = 0.0 if first else self._since - began
 
     def on_train_begin(self, logs=None):
         self.scorer.on_train_begin(logs)

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from statistics import fmean, stdev
 
-BRIDGE, GLYPH, IMAGE, POPE = sorted(Path(__file__).parents[2].glob("training/*/RESULTS.md"))
+BRIDGE, GLYPH, IMAGE, OWN, POPE = sorted(Path(__file__).parents[2].glob("training/*/RESULTS.md"))
 BRIDGE_CARD, GLYPH_CARD, IMAGE_CARD, POPE_CARD = sorted(Path(__file__).parents[2].glob("presets/*/README.md"))
 POPE_TINY = ("pope_tiny", "sine_tiny", "rope_tiny")
 METRICS = {"BLEU": "bleu", "BLEU, lowercased": "bleu_lowercased", "chrF2": "chrf2", "TER": "ter"}
