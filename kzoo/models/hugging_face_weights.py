@@ -10,6 +10,7 @@ import numpy as np
 
 from kzoo.errors import UserError, first_line
 from kzoo.hub.preset import CONFIG_FILE
+from kzoo.models.backbones import without_initial_values
 from kzoo.models.hugging_face import Config
 from kzoo.models.tensor_files import Stored, stored_tensors
 from kzoo.models.transformer import TransformerBackbone
@@ -37,12 +38,16 @@ def build(folder: Path, config: Config, settings: dict, orders: list[list[int]])
     stored = stored_tensors(folder)
     shapes, copies = _shapes(config, settings)
     _check(stored, shapes, copies, config, folder)
-    try:
-        backbone = TransformerBackbone(**settings)
-    except (TypeError, ValueError) as error:
-        raise UserError(f"{folder}: {CONFIG_FILE}: {first_line(error):.160}") from None
-    _assign(backbone, stored, folder, orders)
-    return backbone
+
+    def make() -> TransformerBackbone:
+        try:
+            backbone = TransformerBackbone(**settings)
+        except (TypeError, ValueError) as error:
+            raise UserError(f"{folder}: {CONFIG_FILE}: {first_line(error):.160}") from None
+        _assign(backbone, stored, folder, orders)
+        return backbone
+
+    return without_initial_values(make)
 
 
 def _check(stored: dict[str, Stored], shapes: dict, copies: dict, config: Config, folder: Path):

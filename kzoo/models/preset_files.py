@@ -17,7 +17,7 @@ from kzoo.files import atomic_folder, check_replaceable, check_space, read_objec
 from kzoo.hub.location import find
 from kzoo.hub.preset import CONFIG_FILE, METADATA_FILE, SEARCH_FILE, TRANSLATOR_FILE, Preset, seal
 from kzoo.layers.layer import all_layers
-from kzoo.models.backbones import is_quantized
+from kzoo.models.backbones import is_quantized, without_initial_values
 from kzoo.models.preset_checks import (
     check_float16,
     check_object,
@@ -205,7 +205,8 @@ def read_preset(
         by_file = {file: _read_tokenizer(preset, file) for file in dict.fromkeys(files)}
         tokenizers = [by_file[file] for file in files]
         check_vocabularies(preset, tokenizers)
-        backbone = Backbone.from_preset(str(preset.folder), **overrides)
+        folder = str(preset.folder)
+        backbone = without_initial_values(lambda: Backbone.from_preset(folder, **overrides))
         if several:
             tokenizers = [dict(zip(settings.pop("languages"), tokenizers, strict=True))]
         return translator(backbone, *tokenizers, **settings)
