@@ -37,7 +37,7 @@ ALLOWED = {
         "files",
         "images",
     },
-    "presets": {"presets", "models", "decoding", "hub", "text", "errors", "files", "sizes"},
+    "presets": {"presets", "models", "data", "decoding", "hub", "text", "errors", "files", "sizes"},
     "evaluation": {"evaluation", "training", "data", "presets", "hub", "scenes", "text", "errors", "files"},
     "export": {"export", "engine", "models", "decoding", "hub", "text", "errors", "files"},
     "serve": {

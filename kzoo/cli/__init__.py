@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kzoo import __version__
-from kzoo.cli import exporting, listing, pictures, plots, scoring, serving, training, translation
+from kzoo.cli import exporting, listing, pictures, plots, scoring, serving, training, translation, trimming
 from kzoo.errors import exits_on_errors
 
 app = typer.Typer(
@@ -20,7 +20,7 @@ app = typer.Typer(
 )
 
 
-for commands in (listing, training, translation, scoring, serving, exporting):
+for commands in (listing, training, translation, scoring, serving, exporting, trimming):
     app.add_typer(commands.app)
 app.add_typer(pictures.app, name="features")
 app.add_typer(plots.app, name="plot")

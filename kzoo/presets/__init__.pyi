@@ -28,3 +28,4 @@ from .pope import sine_tiny as sine_tiny
 from .shelf import list_presets as list_presets
 from .shelf import load as load
 from .shelf import locate as locate
+from .trimming import trim as trim

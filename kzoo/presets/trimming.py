@@ -1,5 +1,6 @@
 """Cuts the vocabulary of a model of many languages to the languages in use."""
 
+import os
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -10,8 +11,10 @@ from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 from kzoo.data.scripts import scripts_of
 from kzoo.errors import UserError
+from kzoo.hub.preset import Preset
 from kzoo.models.backbones import without_initial_values
 from kzoo.models.translator import Translator
+from kzoo.presets.shelf import load
 from kzoo.text.languages import matching_code, not_known
 from kzoo.text.preparation import prepare
 from kzoo.text.tokenizers import LanguageTokenizer
@@ -20,8 +23,10 @@ from kzoo.text.vocabulary import SPECIAL
 NORMAL = ModelProto.SentencePiece.NORMAL
 
 
-def trim(translator: Translator, languages: Sequence[str], texts: Iterable[str] | None = None) -> Translator:
-    """Return a translator of fewer languages, without the pieces of its vocabulary that they do not need.
+def trim(
+    preset: str | os.PathLike | Preset, languages: Sequence[str], texts: Iterable[str] | None = None
+) -> Translator:
+    """Load a preset of fewer languages, without the pieces of its vocabulary that they do not need.
 
     Kept are the pieces whose characters are letters of the languages' scripts, digits, punctuation and
     symbols: text of these is tokenized as before. With `texts`, only the pieces that they are tokenized to
@@ -30,23 +35,29 @@ def trim(translator: Translator, languages: Sequence[str], texts: Iterable[str] 
     Kept pieces keep their order, their vectors and their logits.
 
     Args:
-        translator: an M2M-100, NLLB-200 or SMaLL-100 model.
+        preset: an M2M-100, NLLB-200 or SMaLL-100 model, as `load` takes it.
         languages: codes of the languages to keep, in any form that `matching_code` finds.
         texts: sentences in these languages.
 
+    Returns:
+        The translator; `save_to_preset` writes it.
+
     Raises:
-        UserError: another model; a language that it lacks, or whose script is not known.
+        UserError: another model; a language that it lacks, or whose script is not known; or as for `load`.
     """
+    translator = load(preset)
     tokenizer = translator.source_tokenizer
     if not isinstance(tokenizer, LanguageTokenizer):
-        raise UserError("only models whose vocabulary names languages can be trimmed: M2M-100, NLLB-200, SMaLL-100")
+        raise UserError(
+            f"{preset} cannot be trimmed: only M2M-100, NLLB-200 and SMaLL-100 have languages in their vocabulary"
+        )
     scripts = _scripts(languages, translator.target_languages)
     model = ModelProto.FromString(tokenizer.proto)
     pieces = _needed(model, {script for some in scripts.values() for script in some}, texts)
     needed = [piece for piece in model.pieces if piece.type != NORMAL or piece.piece in pieces]
     del model.pieces[:]
     model.pieces.extend(needed)
-    model.ClearField("self_test_data")  # sentences as the whole vocabulary splits them
+    model.DiscardUnknownFields()  # among them sentences that a test splits with the whole vocabulary
     names = {code: token for code, token in tokenizer.tokens.items() if code in scripts}
     kept = [
         token
@@ -55,7 +66,9 @@ def trim(translator: Translator, languages: Sequence[str], texts: Iterable[str] 
     ]
     vocabulary = [tokenizer.vocabulary[token] for token in kept]
     tokenizers = [
-        LanguageTokenizer(model.SerializeToString(), vocabulary, names, one.names, config_file=one.config_file)
+        LanguageTokenizer(
+            model.SerializeToString(), vocabulary, names, one.names, config_file=one.config_file
+        )
         for one in (tokenizer, translator.target_tokenizer)
     ]
     own = [code if code in names else None for code in translator.languages]
@@ -82,7 +95,9 @@ def _needed(model: ModelProto, scripts: set[str], texts: Iterable[str] | None) -
     own = regex.compile(rf"[{letters}\p{{Script=Common}}\p{{Script=Inherited}}]+")
     known = {piece.piece for piece in model.pieces if piece.type == NORMAL}
     fitting = {piece for piece in known if own.fullmatch(piece)}
-    ascii_characters = {piece for piece in known if len(piece) == 1 and piece.isascii()}  # in any language's text
+    ascii_characters = {
+        piece for piece in known if len(piece) == 1 and piece.isascii()
+    }  # in any language's text
     if texts is None:
         return fitting | ascii_characters
     processor = SentencePieceProcessor(model_proto=model.SerializeToString())
@@ -103,6 +118,6 @@ def _with_rows(backbone, kept: list[int]):
     """Return a backbone that has the weights of another, but only some rows of the vocabulary's."""
     smaller = type(backbone).from_config({**backbone.get_config(), "source_vocabulary_size": len(kept)})
     for ours, whole in zip(smaller.weights, backbone.weights, strict=True):
-        values = ops.convert_to_numpy(whole)
-        ours.assign(values if ours.shape == whole.shape else np.take(values, kept, axis=0))
+        same = ours.shape == whole.shape
+        ours.assign(whole if same else np.take(ops.convert_to_numpy(whole), kept, axis=0))
     return smaller

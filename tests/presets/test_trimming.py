@@ -1,0 +1,149 @@
+"""Vocabularies of many languages cut to some, against SentencePiece itself and the rows of the whole model."""
+
+import io
+import json
+
+import keras
+import numpy as np
+import pytest
+import sentencepiece
+from message_of import message_of
+from typer.testing import CliRunner
+
+from kzoo.cli import app
+from kzoo.data import open_corpus
+from kzoo.engine.translator import CTranslate2Translator
+from kzoo.models import TransformerBackbone, Translator
+from kzoo.presets import load, locate, trim
+from kzoo.text.tokenizers import LanguageTokenizer
+from kzoo.text.vocabulary import SPECIAL
+
+LANGUAGES = ["ast", "cs", "de", "en", "ru", "zh"]
+RUSSIAN = ["Собака бежит по снегу.", "Две женщины играют на гитаре.", "Собаки и дети играют."] * 20
+TEXTS = ["A dog runs in the yard.", "Zwei Männer – 3,5 km!", "e\u0301te\u0301 (10 %)", "  two  spaces", ""]
+
+
+@pytest.fixture(scope="module", params=["bpe", "unigram"])
+def proto(request):
+    """A SentencePiece model of text in three scripts."""
+    model, scenes = io.BytesIO(), open_corpus("scenes")
+    lines = [line for code in ("cs", "de", "en", "zh") for line in scenes.sentences("train", code)[:400]]
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines + RUSSIAN + ["0123456789 éß–%()"]),
+        model_writer=model,
+        vocab_size=700,
+        model_type=request.param,
+        character_coverage=1.0,
+        num_threads=1,
+        minloglevel=2,
+    )
+    return model.getvalue()
+
+
+@pytest.fixture(scope="module", params=["m2m", "nllb", "small"])
+def preset(request, proto, tmp_path_factory):
+    """A preset in the form of M2M-100, NLLB-200 or SMaLL-100, with random weights."""
+    kind = request.param
+    scripts = {"ru": "Cyrl", "zh": "Hans"}
+    names = {code: f"__{code}__" for code in LANGUAGES}
+    if kind == "nllb":
+        three = {"ast": "ast", "cs": "ces", "de": "deu", "en": "eng", "ru": "rus", "zh": "zho"}
+        names = {code: f"{three[code]}_{scripts.get(code, 'Latn')}" for code in LANGUAGES}
+        names = {token: token for token in names.values()}
+    processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    pieces = [processor.id_to_piece(token) for token in range(3, processor.vocab_size())]
+    missing = [piece for piece in pieces if len(piece) > 3][:5]  # not all are in the vocabulary
+    pieces = [piece for piece in pieces if piece not in missing]
+    vocabulary = [*SPECIAL.values(), *pieces, "<unused 700>", *names.values(), "<mask>"]
+    sides = ("target", None) if kind == "small" else ("source", "target")
+    tokenizers = [
+        LanguageTokenizer(proto, vocabulary, names, side, config_file=f"{file}_tokenizer.json")
+        for file, side in zip(("source", "target"), sides, strict=True)
+    ]
+    keras.utils.set_random_seed(1)
+    sizes = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 24, "max_length": 64}
+    backbone = TransformerBackbone(len(vocabulary), position_encoding="sine", norm="pre", **sizes)
+    folder = tmp_path_factory.mktemp("whole") / kind
+    Translator(backbone, *tokenizers).save_to_preset(folder, dtype="float32")
+    return folder
+
+
+def spelled(tokenizer, text: str) -> list[str]:
+    """Return the pieces of a text's ids, or "<unk>"."""
+    [row] = tokenizer([text], **({"language": tokenizer.languages[0]} if tokenizer.names else {}))
+    return [tokenizer.id_to_token(token) for token in row[1 if tokenizer.names else 0 :]]
+
+
+def expected_pieces(proto: bytes, vocabulary: list[str], text: str) -> list[str]:
+    """Return the pieces of SentencePiece itself that a vocabulary has."""
+    pieces = sentencepiece.SentencePieceProcessor(model_proto=proto).encode(text, out_type=str)
+    return [piece if piece in vocabulary else "<unk>" for piece in pieces]
+
+
+def test_what_stays_is_as_before(preset, proto):
+    whole, cut = load(preset), trim(preset, ["en", "deu"])
+    before, after = (one.source_tokenizer.get_vocabulary() for one in (whole, cut))
+    assert 100 < len(after) < len(before) - 50
+    assert [piece for piece in before if piece in set(after)] == after  # in the same order
+    assert not any("а" <= character <= "я" or character > "一" for piece in after for character in piece)
+    for text in TEXTS:
+        for tokenizer in (cut.source_tokenizer, cut.target_tokenizer):
+            assert spelled(tokenizer, text) == expected_pieces(proto, before, text)
+    assert "<unk>" in spelled(cut.source_tokenizer, RUSSIAN[0])
+    kept = np.array([before.index(piece) for piece in after])
+    random = np.random.default_rng(1)
+    inputs = {side: random.integers(4, len(after), (2, 7)) for side in ("source", "target")}
+    logits = keras.ops.convert_to_numpy(cut(inputs))
+    expected = keras.ops.convert_to_numpy(whole({side: kept[rows] for side, rows in inputs.items()}))
+    np.testing.assert_array_equal(logits, expected[..., kept])
+
+
+def test_her_text_is_tokenized_as_before(preset, proto):
+    texts = open_corpus("scenes").sentences("train", "en")[:30]
+    by_script, cut = trim(preset, ["en"]), trim(preset, ["en"], texts)
+    before = load(preset).source_tokenizer.get_vocabulary()
+    after = cut.source_tokenizer.get_vocabulary()
+    assert set(after) < set(by_script.source_tokenizer.get_vocabulary())
+    for text in texts:
+        assert spelled(cut.source_tokenizer, text) == expected_pieces(proto, before, text)
+    other = spelled(cut.source_tokenizer, "zebra")  # in smaller pieces
+    assert "".join(other).strip("▁") == "zebra" and len(other) > 1
+
+
+def test_it_is_used_like_any_preset(preset, tmp_path):
+    codes = {code[:2]: code for code in load(preset).target_languages}
+    cut = trim(preset, ["en", "de"])
+    assert cut.target_languages == [codes["de"], codes["en"]]
+    cut.save_to_preset(tmp_path / "cut", dtype="float32")
+    again, languages = load(tmp_path / "cut"), {"source_language": "en", "target_language": "de"}
+    texts = ["A dog runs.", "Two men sing."]
+    assert again.translate(texts, **languages) == cut.translate(texts, **languages)
+    engine, pair = CTranslate2Translator(locate(tmp_path / "cut")), ("Two men sing.", "Zwei Hunde.")
+    (*ours, weights), (*theirs, fast) = (one.alignments([pair], **languages)[0] for one in (again, engine))
+    assert ours == theirs
+    np.testing.assert_allclose(weights, fast, atol=1e-4)
+    assert "'ru'" in message_of(again.translate, texts, source_language="en", target_language="ru")
+
+
+def test_what_cannot_be_trimmed_is_refused(preset, tmp_path):
+    assert "'xx'" in message_of(trim, preset, ["en", "xx"])
+    assert "M2M-100" in message_of(trim, "pope_small_multi30k_en_de", ["en"])
+
+
+def test_a_language_s_script_is_known_or_named(preset):
+    named = trim(preset, ["ast_Latn"]).source_tokenizer.get_vocabulary()
+    if "ast" in load(preset).target_languages:
+        assert "ast_Latn" in message_of(trim, preset, ["ast"])
+    else:
+        assert trim(preset, ["ast"]).source_tokenizer.get_vocabulary() == named
+
+
+def test_the_command_writes_a_preset(preset, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("A dog runs.\nEin Hund rennt.\n")
+    words = ["trim", str(preset), "--languages", "en,de", "--text", str(text), "-o", str(tmp_path / "cut")]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    listed = json.loads((tmp_path / "cut/config.json").read_text())["config"]["source_vocabulary_size"]
+    assert f"{listed:,}" in result.output
+    assert CliRunner().invoke(app, [*words[:-1], str(preset)]).exit_code
