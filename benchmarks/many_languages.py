@@ -57,7 +57,9 @@ def main():
     if not repository.exists():
         step("make", repository, text, options.layers)
     measured = step("convert", repository)
-    print(f"convert to a preset, once: {seconds(measured)}, {measured['peak']:.1f} GB\n")
+    print(f"convert to a preset, once: {seconds(measured)}, {measured['peak']:.1f} GB")
+    measured = step("read", repository)
+    print(f"read its files with their checksums: {seconds(measured)}\n")
     presets = {
         "whole": repository,
         "languages": options.folder / "languages",
@@ -66,20 +68,31 @@ def main():
     for name, files in (("languages", []), ("text", [text])):
         measured = step("trim", repository, presets[name], options.languages, *files)
         print(f"trim by {name}: {seconds(measured)}, {measured['peak']:.1f} GB")
-    print(
-        "\n| model | pieces | on disk (GB) | engine | load (s) | of it processor | peak (GB) | then (GB) | tokens/s |"
+    columns = (
+        "model",
+        "pieces",
+        "on disk (GB)",
+        "engine",
+        "load (s)",
+        "processor (s)",
+        "peak (GB)",
+        "then (GB)",
     )
-    print("| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |")
+    print_row(*columns, "tokens/s")
+    print_row("---", "---:", "---:", "---", *["---:"] * 5)
     for name, preset in presets.items():
         for engine, kind in RUNS:
             if engine == "ctranslate2" and kind == "float32":
                 step("load", preset, engine, kind)  # the conversion, once
             found = step("load", preset, engine, kind)
-            print(
-                f"| {name} | {found['pieces']:,} | {found['disk']:.2f} | {engine}, {kind} | {found['wall']:.1f} | "
-                f"{found['processor']:.1f} | {found['peak']:.2f} | {found['resident']:.2f} | {found['speed']:.1f} |",
-                flush=True,
-            )
+            loaded = f"{found['wall']:.1f}", f"{found['processor']:.1f}"
+            memory = f"{found['peak']:.2f}", f"{found['resident']:.2f}"
+            size = f"{found['pieces']:,}", f"{found['disk']:.2f}"
+            print_row(name, *size, f"{engine}, {kind}", *loaded, *memory, f"{found['speed']:.0f}")
+
+
+def print_row(*cells: str):
+    print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def seconds(measured: dict) -> str:
@@ -170,6 +183,12 @@ def convert(repository: str) -> dict:
     from kzoo.presets import locate
 
     return measured(lambda: str(locate(repository).folder))
+
+
+def read(repository: str) -> dict:
+    from kzoo.presets import locate
+
+    return measured(lambda: locate(repository).check())
 
 
 def trim(repository: str, output: str, languages: str, *files: str) -> dict:

@@ -24,7 +24,7 @@ class PairBatches(BatchesByEpoch):
         token_ids: for each language, those of its sentences as lists, aligned across all languages; or else,
             for each pair, its two sides.
         pairs: (source, target) pairs.
-        languages: codes, in the order of the model's language numbers.
+        languages: codes, in the order of the model's language numbers; `None`: the token ids name them.
         weights: for each pair, its share of the batches; `None`: in proportion to its number of batches.
         tokens: int. Maximum tokens per batch on either side, padding included.
         sentences: int. Rows of every batch, instead of `tokens`.
@@ -35,7 +35,8 @@ class PairBatches(BatchesByEpoch):
         **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
 
     Returns (a batch):
-        As for `Batches`, with the further inputs `"source_language"` and `"target_language"`, `(B,)` each.
+        As for `Batches`, with the further inputs `"source_language"` and `"target_language"`, `(B,)` each,
+        unless `languages` is `None`.
 
     Raises:
         UserError: a pair's language has no text or no number; the sides of a pair are empty or of different
@@ -46,7 +47,7 @@ class PairBatches(BatchesByEpoch):
         self,
         token_ids: dict,
         pairs: list[tuple[str, str]],
-        languages: list[str],
+        languages: list[str] | None,
         weights: dict[tuple[str, str], float] | None = None,
         tokens: int = 2048,
         sentences: int | None = None,
@@ -59,7 +60,8 @@ class PairBatches(BatchesByEpoch):
         super().__init__(**kwargs)
         for pair in pairs:
             for code in pair:
-                if code not in languages or (pair not in token_ids and code not in token_ids):
+                numbered = languages is None or code in languages
+                if not numbered or (pair not in token_ids and code not in token_ids):
                     raise UserError(f"pair {'-'.join(pair)}: {code!r} is not in both token_ids and languages")
         sides = {
             pair: token_ids[pair] if pair in token_ids else (token_ids[pair[0]], token_ids[pair[1]])
@@ -72,7 +74,7 @@ class PairBatches(BatchesByEpoch):
         limit = (max_length or longest.max()) if sentences else min(max_length or tokens, tokens)
         check_longest(longest, limit, "sentence pair")
         shapes = batch_shapes(np.concatenate(lengths), tokens, num_shapes, sentences)
-        self.languages = list(languages)
+        self.languages = list(languages or ())
         self.batches = [
             Batches(*sides[pair], shapes=shapes, seed=seed + number) for number, pair in enumerate(pairs)
         ]
@@ -92,7 +94,8 @@ class PairBatches(BatchesByEpoch):
         pair, batch = self._plan[index]
         inputs, labels, weights = self.batches[pair].batch(*batch)
         for side, code in zip(("source", "target"), self.pairs[pair], strict=True):
-            inputs[f"{side}_language"] = np.full(len(labels), self.languages.index(code), "int32")
+            if self.languages:
+                inputs[f"{side}_language"] = np.full(len(labels), self.languages.index(code), "int32")
         return inputs, labels, weights
 
     def digest(self) -> str:

@@ -9,7 +9,7 @@ import tensorflow as tf
 import tensorflow_text
 
 from kzoo.errors import UserError
-from kzoo.text import CharacterTokenizer, MarianTokenizer, SubwordTokenizer
+from kzoo.text import CharacterTokenizer, LanguageTokenizer, MarianTokenizer, SubwordTokenizer
 from kzoo.text.pieces import SPACE
 from kzoo.text.preparation import REMOVED
 from kzoo.text.vocabulary import SPECIAL, UNKNOWN
@@ -102,6 +102,20 @@ class GraphMarian(tf.Module):
         return tf.strings.strip(tf.strings.regex_replace(joined, SPACE, " "))
 
 
+class GraphLanguagePieces(GraphMarian):
+    """The same in models whose vocabulary names languages. The languages' tokens are not put before texts."""
+
+    def __init__(self, tokenizer: LanguageTokenizer):
+        super().__init__(tokenizer)
+        unseen = {*SPECIAL, *tokenizer.silent}
+        shown = ["" if i in unseen else piece for i, piece in enumerate(tokenizer.get_vocabulary())]
+        self.shown = tf.constant(shown)
+
+    def tokenize(self, text):
+        """Return the token ids `(B, None)` of texts `(B,)`, ragged."""
+        return tf.ragged.map_flat_values(self.numbers.lookup, self.pieces.tokenize(lines(text)))
+
+
 class GraphLanguages(tf.Module):
     """A table of languages."""
 
@@ -121,6 +135,7 @@ class GraphLanguages(tf.Module):
 GRAPH_TOKENIZERS = {
     SubwordTokenizer: GraphSubwords,
     MarianTokenizer: GraphMarian,
+    LanguageTokenizer: GraphLanguagePieces,
     CharacterTokenizer: GraphCharacters,
 }
 
@@ -129,7 +144,7 @@ def graph_tokenizer(tokenizer) -> tf.Module:
     """Return a tokenizer for the graph, with `tokenize` and `detokenize`.
 
     Args:
-        tokenizer: `SubwordTokenizer`, `MarianTokenizer` or `CharacterTokenizer`.
+        tokenizer: `SubwordTokenizer`, `MarianTokenizer`, `LanguageTokenizer` or `CharacterTokenizer`.
 
     Raises:
         UserError: another kind of tokenizer, such as one that runs Moses's rules in Python.

@@ -22,6 +22,7 @@ def save_graph(translator: keras.Model, folder: str | os.PathLike, search: Searc
     translator.bake()
     weights = GraphWeights(translator.backbone, precision)
     make = multilingual_module if translator.multilingual else bilingual_module
+    make = named_module if translator.source_languages else make
     module, signatures = make(translator, TextSearch(weights, search))
     module.weights = weights.variables
     with atomic_folder(folder) as unfinished:
@@ -155,6 +156,41 @@ def bilingual_module(translator, search: TextSearch):
         return {"translation": texts, "score": scores}
 
     return module, _translation_signatures(hypotheses, signature)
+
+
+def named_module(translator, search: TextSearch):
+    """Return the module and the signatures of a translator whose vocabulary names its languages."""
+    module, codes = tf.Module(), translator.target_languages
+    module.languages = GraphLanguages(codes)
+    tokenizers = translator.source_tokenizer, translator.target_tokenizer
+    module.source, module.target = map(graph_tokenizer, tokenizers)
+    firsts = {one.names: [one.ids[one.tokens[code]] for code in codes] for one in tokenizers if one.names}
+    sides = [side for side in ("source", "target") if side in firsts]
+    inputs = "text", *(f"{side}_language" for side in sides)
+    signature = [tf.TensorSpec([None], tf.string, name) for name in inputs]
+
+    def hypotheses(text, *others):
+        *languages, prefix = others
+        first = {
+            side: tf.gather(firsts[side], module.languages.numbers(names))
+            for side, names in zip(sides, languages, strict=True)
+        }
+        begins = [first.get(tokenizer.names) for tokenizer in tokenizers]
+        tokens = _begun(module.source.tokenize(text), begins[0])[:, : search.most - 1]
+        begun = _begun(module.target.tokenize(prefix), begins[1])
+        found, scores = search(tokens, {} if begins[1] is None else {"beginning": begins[1]}, begun)
+        texts = tf.reshape(module.target.detokenize(found), (-1, search.beam_size))
+        return {"translation": texts, "score": scores}
+
+    return module, _translation_signatures(hypotheses, signature)
+
+
+def _begun(tokens, first):
+    """Return ragged token ids after a first one `(B,)`, unless they are empty, or `first` is `None`."""
+    if first is None:
+        return tokens
+    firsts = tf.ragged.boolean_mask(first[:, None], (tokens.row_lengths() > 0)[:, None])
+    return tf.concat([firsts, tokens], axis=1)
 
 
 def multilingual_module(translator, search: TextSearch):

@@ -48,21 +48,19 @@ def trim(
     translator = load(preset)
     tokenizer = translator.source_tokenizer
     if not isinstance(tokenizer, LanguageTokenizer):
-        raise UserError(
-            f"{preset} cannot be trimmed: only M2M-100, NLLB-200 and SMaLL-100 have languages in their vocabulary"
-        )
+        raise UserError(f"{preset} cannot be trimmed: only M2M-100, NLLB-200 and SMaLL-100 can")
     scripts = _scripts(languages, translator.target_languages)
     model = ModelProto.FromString(tokenizer.proto)
     pieces = _needed(model, {script for some in scripts.values() for script in some}, texts)
-    needed = [piece for piece in model.pieces if piece.type != NORMAL or piece.piece in pieces]
+    needed = {piece.piece: piece for piece in model.pieces if piece.type != NORMAL or piece.piece in pieces}
     del model.pieces[:]
-    model.pieces.extend(needed)
+    model.pieces.extend(needed.values())
     model.DiscardUnknownFields()  # among them sentences that a test splits with the whole vocabulary
     names = {code: token for code, token in tokenizer.tokens.items() if code in scripts}
     kept = [
         token
         for token, piece in enumerate(tokenizer.vocabulary)
-        if token in SPECIAL or piece in pieces or piece in names.values()
+        if token in SPECIAL or piece in needed or piece in names.values()
     ]
     vocabulary = [tokenizer.vocabulary[token] for token in kept]
     tokenizers = [

@@ -93,8 +93,10 @@ def _check_trained(recipe: Recipe, folder: Path) -> bool:
     settings, config = preset.settings, preset.backbone["config"]
     languages = settings.get("languages")
     pictures = bool(config.get("image_shape"))
-    check_model(recipe, languages, pictures, preset.backbone["class_name"] == "RecurrentBackbone")
-    if languages is None:
+    recurrent = preset.backbone["class_name"] == "RecurrentBackbone"
+    tokenizers = [preset.object(file)["config"] for file in settings["tokenizers"]]
+    check_model(recipe, languages, pictures, recurrent, tokenizers[0].get("languages") or ())
+    if languages is None and not recipe.languages:
         check_direction(preset, recipe.source, recipe.target)
     preset.check_overrides(recipe.model)
     preset.search.changed(**recipe.search_settings())

@@ -4,13 +4,13 @@ import dataclasses
 import math
 import re
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from kzoo.errors import UserError, nearest, wrong_value
 from kzoo.presets.builders import BUILDERS, check_arguments, reads_glyphs, reads_pictures
-from kzoo.text.languages import has_two_kinds_of_i
+from kzoo.text.languages import has_two_kinds_of_i, matching_code, not_known
 from kzoo.training.recipe import BUILDER, KEYS, Recipe
 
 # Mistaken for languages' codes, and the right ones: with `jp`, BLEU would have the wrong tokenizer.
@@ -163,7 +163,13 @@ def _check_builder(recipe: Recipe):
     check_arguments(recipe.preset, recipe.model)
 
 
-def check_model(recipe: Recipe, languages: list[str] | None, pictures: bool, recurrent: bool):
+def check_model(
+    recipe: Recipe,
+    languages: list[str] | None,
+    pictures: bool,
+    recurrent: bool,
+    named: Sequence[str] = (),
+):
     """Check that a recipe fits its model.
 
     Args:
@@ -171,12 +177,17 @@ def check_model(recipe: Recipe, languages: list[str] | None, pictures: bool, rec
         languages: the languages of a multilingual model; `None`: a model of one direction.
         pictures: whether the model reads images.
         recurrent: whether it has a recurrent decoder.
+        named: the languages that its vocabulary names, as M2M-100's: it trains in one direction or several.
 
     Raises:
         UserError: it does not.
     """
     several, name = languages is not None, recipe.preset
-    if several != bool(recipe.languages):
+    if named:
+        for code in recipe.languages:
+            if not matching_code(code, named):
+                raise UserError(f"preset {name} has the languages {not_known(code, named)}")
+    elif several != bool(recipe.languages):
         needs = "languages" if several else "source and target"
         raise UserError(f"preset {name} needs {needs} in its recipe")
     if several and recipe.languages != languages:

@@ -111,8 +111,10 @@ class Task:
         translator = self._built(self.learn(folder)) if untrained else load_start(recipe, folder)
         languages = translator.languages if translator.multilingual else None
         recurrent = isinstance(translator.backbone, RecurrentBackbone)
-        check_model(recipe, languages, bool(translator.image_shape), recurrent)
-        translator.compile(optimizer=make_optimizer(recipe, translator.backbone.width), loss=self._loss())
+        named = translator.source_languages
+        check_model(recipe, languages, bool(translator.image_shape), recurrent, named)
+        optimizer = make_optimizer(recipe, translator.backbone.width)
+        translator.compile(optimizer=optimizer, loss=self._loss(translator))
         translator.search = translator.search.changed(**recipe.search_settings())  # `None` keeps a setting
         return translator
 
@@ -197,7 +199,7 @@ class OneDirection(Task):
         translator.target_tokenizer = tokenizers[-1]
         return translator
 
-    def _loss(self) -> keras.losses.Loss:
+    def _loss(self, translator: keras.Model) -> keras.losses.Loss:
         recipe = self.recipe
         if recipe.consistency:
             return ConsistentCrossEntropy(recipe.label_smoothing, recipe.consistency)
@@ -261,11 +263,12 @@ class SeveralDirections(Task):
 
     def prepare(self, folder):
         recipe, languages, translator = self.recipe, self.text_languages, self.build(folder)
-        tokenizers = [translator.tokenizers[language] for language in languages]
+        directions = {language: translator.direction(language, language) for language in languages}
+        tokenizers = [translator.tokenizers_of(*direction)[0] for direction in directions.values()]
         texts, longest = dict(zip(languages, self.validation, strict=True)), translator.max_length
-        # In any direction, a sentence is read alike.
+        # In any direction, a sentence is read alike, but for the token of a language.
         readings = {
-            language: translator.sentences_read(text, (language, language), truncate=True)
+            language: translator.sentences_read(text, directions[language], truncate=True)
             for language, text in texts.items()
         }
         counts = list(map(counts_of, readings.values()))
@@ -274,31 +277,41 @@ class SeveralDirections(Task):
         texts, readings = (
             {language: rows_of(rows, kept) for language, rows in some.items()} for some in (texts, readings)
         )
-        sides = tokenized(tokenizers, self.sides)
+        sides = [
+            tokenizer(text, **translator.tokenizer_options(tokenizer, *direction))
+            for tokenizer, text, direction in zip(tokenizers, self.sides, directions.values(), strict=True)
+        ]
         unknown = unknown_by_language(languages, tokenizers, self.sides, sides)
         print_rare_subwords(recipe, tokenizers, sides)
-        batches = self.batches(sides, longest)
+        batches = self.batches(translator, sides)
+        if not translator.multilingual:  # the first token may be that of the target language
+            readings = {
+                pair: translator.sentences_read(texts[pair[0]], translator.direction(*pair), truncate=True)
+                for pair in self.directions
+            }
         scorer, digest = self.scorer(translator, readings, texts), data_digest(batches, texts)
-        return PreparedRun(translator, batches, scorer, digest, unknown, loss_unit="sentence")
+        unit = "sentence" if translator.multilingual else "token"
+        return PreparedRun(translator, batches, scorer, digest, unknown, loss_unit=unit)
 
     def _built(self, tokenizers: dict) -> keras.Model:
         return build(self.recipe.preset, tokenizers, dtype=self.recipe.precision, **self.recipe.model)
 
-    def _loss(self) -> keras.losses.Loss:
-        return SentenceCrossEntropy(self.recipe.label_smoothing)
+    def _loss(self, translator: keras.Model) -> keras.losses.Loss:
+        kind = SentenceCrossEntropy if translator.multilingual else LabelSmoothedCrossEntropy
+        return kind(self.recipe.label_smoothing)
 
-    def batches(self, sides: list[list[list[int]]], longest: int) -> PairBatches:
-        """Return the training batches of all directions, from the token ids of the training text.
-
-        `longest` is the maximum length of a sentence that the model reads.
-        """
-        recipe, languages = self.recipe, self.text_languages
+    def batches(self, translator: keras.Model, sides: list[list[list[int]]]) -> PairBatches:
+        """Return the training batches of all directions, from the token ids of the training text."""
+        recipe, languages, longest = self.recipe, self.text_languages, translator.max_length
         limit = longest if recipe.sentences else min(longest, recipe.tokens)
         sides, _ = cut_or_kept(recipe, self.corpus, "train", languages, self.sides, sides, limit)
+        tokens = dict(zip(languages, sides, strict=True))
+        if not translator.multilingual:
+            tokens = {pair: tokens_of_direction(translator, pair, tokens) for pair in self.directions}
         return PairBatches(
-            dict(zip(languages, sides, strict=True)),
+            tokens,
             self.directions,
-            recipe.languages,
+            recipe.languages if translator.multilingual else None,
             self.weights or None,
             recipe.tokens,
             recipe.sentences or None,
@@ -309,15 +322,28 @@ class SeveralDirections(Task):
         )
 
     def scorer(
-        self, translator: keras.Model, readings: dict[str, list[Reading]], texts: dict[str, list[str]]
+        self, translator: keras.Model, readings: dict[object, list[Reading]], texts: dict[str, list[str]]
     ) -> keras.callbacks.Callback:
         """Return the callback that scores each direction on validation text after each epoch."""
         count = self.recipe.validation_sentences or None
-        texts, readings = (
-            {language: rows[:count] for language, rows in some.items()} for some in (texts, readings)
-        )
-        lowercase = all(tokenizer.lowercases for tokenizer in translator.tokenizers.values())
+        texts, readings = ({key: rows[:count] for key, rows in some.items()} for some in (texts, readings))
+        lowercase = all(translator.tokenizers_of(*pair)[1].lowercases for pair in self.directions)
         return DirectionScores(readings, texts, self.directions, lowercase)
+
+
+def tokens_of_direction(
+    translator: keras.Model, pair: tuple[str, str], tokens: dict[str, list[list[int]]]
+) -> list[list[list[int]]]:
+    """Return the two sides of a direction, for a model whose vocabulary names languages.
+
+    `tokens` are each language's sentences, after the token of a language.
+    """
+    direction, sides = translator.direction(*pair), []
+    for tokenizer, language in zip(translator.tokenizers_of(*direction), pair, strict=True):
+        named = translator.tokenizer_options(tokenizer, *direction).get("language")
+        first = tokenizer.beginning(named)
+        sides.append([[*first, *row[1:]] if row else [] for row in tokens[language]])
+    return sides
 
 
 def data_digest(batches: keras.utils.PyDataset, validation: Sequence | dict, images=None) -> str:

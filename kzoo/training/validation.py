@@ -99,7 +99,7 @@ class DirectionScores(keras.callbacks.Callback):
     over directions between different languages as `val_bleu` and `val_chrf2`.
 
     Args:
-        readings: for each language, its sentences as the translator reads them.
+        readings: for each language, or else for each direction, its sentences as the translator reads them.
         text: for each language, its sentences; all are aligned.
         directions: (source, target) languages.
         lowercase: as in `TranslationScore`.
@@ -107,7 +107,7 @@ class DirectionScores(keras.callbacks.Callback):
 
     def __init__(
         self,
-        readings: dict[str, list[Reading]],
+        readings: dict[str | tuple[str, str], list[Reading]],
         text: dict[str, list[str]],
         directions: list[tuple[str, str]],
         lowercase: bool = False,
@@ -116,7 +116,8 @@ class DirectionScores(keras.callbacks.Callback):
         self.directions = {}
         for source, target in directions:
             others = target, None, lowercase, (source, target)
-            score = TranslationScore(readings[source], text[target], *others)
+            read = readings[(source, target) if (source, target) in readings else source]
+            score = TranslationScore(read, text[target], *others)
             self.directions[source, target] = score
 
     def on_epoch_end(self, epoch, logs=None):
@@ -129,4 +130,7 @@ class DirectionScores(keras.callbacks.Callback):
 
     def low_scores(self, translator) -> dict[str, float]:
         """Return `TranslationScore.low_score` by direction."""
-        return {direction_key(*pair): score.low_score(translator) for pair, score in self.directions.items()}
+        return {
+            direction_key(*translator.direction(*pair)): score.low_score(translator)
+            for pair, score in self.directions.items()
+        }

@@ -12,6 +12,7 @@ import keras
 import numpy as np
 import pytest
 from message_of import message_of
+from named_languages import make, sentence_piece_model
 from PIL import Image
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
@@ -456,6 +457,47 @@ def test_several_languages_in_one_batch(ask, tmp_path):
     assert " row " in fewer["error"]
     vectors = [translator.embed([text], code)[0] for text, code in zip(ENGLISH, source, strict=True)]
     np.testing.assert_allclose(embedded["embedding"], vectors, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["nllb", "small"])
+def test_languages_that_the_vocabulary_names(kind, ask, tmp_path):
+    translator = make(kind, sentence_piece_model(), max_length=24)
+    translator.search = SearchSettings(2)
+    translator.export(tmp_path / "model")
+    texts = ["A dog runs.", "", "Zwei Hunde.", " \n", "Two men sing.", "\r\nEine\u2028Frau\n"]
+    asked = {
+        "source_language": ["en", "en", "de", "de", "en", "de"],
+        "target_language": ["de", "de", "en"] * 2,
+    }
+    codes = {code[:2]: code for code in translator.target_languages}
+    languages = {name: [codes[code] for code in given] for name, given in asked.items()}
+    if kind == "small":
+        del languages["source_language"]
+    prefixes = ["Ein", "", "A man", "", "", "Two"]
+    several, best, prefixed, *none, unknown = ask(
+        ("n_best", {"text": texts, **languages}),
+        ("serving_default", {"text": texts, **languages}),
+        ("prefixed", {"text": texts, "prefix": prefixes, **languages}),
+        ("serving_default", {"text": [], **{name: [] for name in languages}}),
+        ("serving_default", {"text": ["a"], **{name: ["xx"] for name in languages}}),
+    )
+    pairs = list(zip(*asked.values(), strict=True))
+    check_translations(
+        several,
+        best,
+        [
+            translator.n_best([text], 2, source_language=s, target_language=t)[0]
+            for text, (s, t) in zip(texts, pairs, strict=True)
+        ],
+    )
+    begun = [
+        translator.n_best([text], 2, source_language=s, target_language=t, prefixes=[prefix])[0]
+        for text, (s, t), prefix in zip(texts, pairs, prefixes, strict=True)
+    ]
+    check_translations(prefixed, {name: [v[0] for v in values] for name, values in prefixed.items()}, begun)
+    assert begun[0][0].text.startswith("Ein")
+    assert none == [{"translation": [], "score": []}]
+    assert codes["ru"] in unknown["error"]
 
 
 def test_outputs_end_where_those_of_translate_do(xla_backends):

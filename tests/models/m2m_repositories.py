@@ -14,7 +14,12 @@ from kzoo.models.m2m import M2M_LANGUAGES
 
 KINDS = ("m2m", "nllb", "small")
 # Some of NLLB-200's 202, in their order.
-CODES = "arb_Arab deu_Latn eng_Latn fra_Latn kas_Arab kas_Deva nno_Latn nob_Latn srp_Cyrl zho_Hans zho_Hant"
+CODES = (
+    "ace_Arab ace_Latn afr_Latn amh_Ethi arb_Arab asm_Beng azj_Latn bel_Cyrl ben_Beng bul_Cyrl cat_Latn "
+    "ces_Latn dan_Latn deu_Latn ell_Grek eng_Latn est_Latn fin_Latn fra_Latn fuv_Latn heb_Hebr hin_Deva "
+    "hun_Latn ind_Latn ita_Latn jpn_Jpan kas_Arab kas_Deva kat_Geor kor_Hang nld_Latn nno_Latn nob_Latn "
+    "pol_Latn por_Latn rus_Cyrl spa_Latn srp_Cyrl swe_Latn tha_Thai tur_Latn ukr_Cyrl zho_Hans zho_Hant"
+)
 NLLB_LANGUAGES = CODES.split()
 SIZES = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "max_position_embeddings": 64}
 SIZES |= {

@@ -1,6 +1,5 @@
-"""Vocabularies of many languages cut to some, against SentencePiece itself and the rows of the whole model."""
+"""Vocabularies of many languages cut to some, against SentencePiece and the rows of the whole model."""
 
-import io
 import json
 
 import keras
@@ -8,63 +7,26 @@ import numpy as np
 import pytest
 import sentencepiece
 from message_of import message_of
+from named_languages import KINDS, RUSSIAN, make, sentence_piece_model
 from typer.testing import CliRunner
 
 from kzoo.cli import app
 from kzoo.data import open_corpus
 from kzoo.engine.translator import CTranslate2Translator
-from kzoo.models import TransformerBackbone, Translator
 from kzoo.presets import load, locate, trim
-from kzoo.text.tokenizers import LanguageTokenizer
-from kzoo.text.vocabulary import SPECIAL
 
-LANGUAGES = ["ast", "cs", "de", "en", "ru", "zh"]
-RUSSIAN = ["Собака бежит по снегу.", "Две женщины играют на гитаре.", "Собаки и дети играют."] * 20
 TEXTS = ["A dog runs in the yard.", "Zwei Männer – 3,5 km!", "e\u0301te\u0301 (10 %)", "  two  spaces", ""]
 
 
 @pytest.fixture(scope="module", params=["bpe", "unigram"])
 def proto(request):
-    """A SentencePiece model of text in three scripts."""
-    model, scenes = io.BytesIO(), open_corpus("scenes")
-    lines = [line for code in ("cs", "de", "en", "zh") for line in scenes.sentences("train", code)[:400]]
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines + RUSSIAN + ["0123456789 éß–%()"]),
-        model_writer=model,
-        vocab_size=700,
-        model_type=request.param,
-        character_coverage=1.0,
-        num_threads=1,
-        minloglevel=2,
-    )
-    return model.getvalue()
+    return sentence_piece_model(request.param)
 
 
-@pytest.fixture(scope="module", params=["m2m", "nllb", "small"])
+@pytest.fixture(scope="module", params=KINDS)
 def preset(request, proto, tmp_path_factory):
-    """A preset in the form of M2M-100, NLLB-200 or SMaLL-100, with random weights."""
-    kind = request.param
-    scripts = {"ru": "Cyrl", "zh": "Hans"}
-    names = {code: f"__{code}__" for code in LANGUAGES}
-    if kind == "nllb":
-        three = {"ast": "ast", "cs": "ces", "de": "deu", "en": "eng", "ru": "rus", "zh": "zho"}
-        names = {code: f"{three[code]}_{scripts.get(code, 'Latn')}" for code in LANGUAGES}
-        names = {token: token for token in names.values()}
-    processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
-    pieces = [processor.id_to_piece(token) for token in range(3, processor.vocab_size())]
-    missing = [piece for piece in pieces if len(piece) > 3][:5]  # not all are in the vocabulary
-    pieces = [piece for piece in pieces if piece not in missing]
-    vocabulary = [*SPECIAL.values(), *pieces, "<unused 700>", *names.values(), "<mask>"]
-    sides = ("target", None) if kind == "small" else ("source", "target")
-    tokenizers = [
-        LanguageTokenizer(proto, vocabulary, names, side, config_file=f"{file}_tokenizer.json")
-        for file, side in zip(("source", "target"), sides, strict=True)
-    ]
-    keras.utils.set_random_seed(1)
-    sizes = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 24, "max_length": 64}
-    backbone = TransformerBackbone(len(vocabulary), position_encoding="sine", norm="pre", **sizes)
-    folder = tmp_path_factory.mktemp("whole") / kind
-    Translator(backbone, *tokenizers).save_to_preset(folder, dtype="float32")
+    folder = tmp_path_factory.mktemp("whole") / request.param
+    make(request.param, proto).save_to_preset(folder, dtype="float32")
     return folder
 
 

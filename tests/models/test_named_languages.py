@@ -1,0 +1,73 @@
+"""Training a model whose vocabulary names languages: on texts, with LoRA, with frozen embeddings."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from message_of import message_of
+from named_languages import KINDS, make, sentence_piece_model
+
+from kzoo.data import Batches
+from kzoo.presets import load
+
+ENGLISH, GERMAN = ["A dog runs.", "Two men sing."] * 4, ["Ein Hund rennt.", "Zwei Männer singen."] * 4
+
+
+@pytest.fixture
+def translator(tmp_path):
+    model = make("m2m", sentence_piece_model())
+    model.compile(keras.optimizers.SGD(0.1), model.backbone.compile_arguments()["loss"])
+    return model
+
+
+def chosen(model):
+    """Return the model, translating from English to German by default."""
+    model.source_language, model.target_language = "en", "de"
+    return model
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts_begin_with_their_languages(kind):
+    model = make(kind, sentence_piece_model())
+    model.compile(**model.backbone.compile_arguments())
+    assert "source_language" in message_of(model.fit, ENGLISH, GERMAN)
+    found = chosen(model).evaluate(ENGLISH, GERMAN, verbose=0)
+    proto, names = model.source_tokenizer, model.source_tokenizer.tokens
+    english, german = (names[code] for code in model.languages)
+    first = {"m2m": (english, german), "nllb": (english, german), "small": (german, None)}[kind]
+    sides = []
+    for texts, token in zip((ENGLISH, GERMAN), first, strict=True):
+        rows = [proto._processor.encode(text, out_type=str) for text in texts]
+        sides.append(
+            [[proto.token_to_id(piece) for piece in ([token] if token else []) + row] for row in rows]
+        )
+    expected = model.evaluate(Batches(*sides, shuffle=False, max_length=64), verbose=0)
+    assert found == pytest.approx(expected)
+
+
+def changes(model) -> set[str]:
+    """Train a model for a few steps; return the paths of the weights that have changed."""
+    before = {weight.path: ops.convert_to_numpy(weight) for weight in model.weights}
+    chosen(model).fit(ENGLISH, GERMAN, epochs=3, verbose=0)
+    return {w.path for w in model.weights if (ops.convert_to_numpy(w) != before[w.path]).any()}
+
+
+def test_lora_leaves_the_embeddings(translator, tmp_path):
+    loss = translator.loss
+    translator.backbone.enable_lora(2)
+    translator.compile(keras.optimizers.SGD(0.1), loss)
+    assert {path.split("/")[-1] for path in changes(translator)} == {"lora_kernel_a", "lora_kernel_b", "bias"}
+    translator.save(tmp_path / "model.keras")  # the factors' product is added to the kernels
+    merged = keras.saving.load_model(tmp_path / "model.keras")
+    merged.save_to_preset(tmp_path / "preset", dtype="float32")
+    inputs = {"source": np.array([[5, 6, 3]], "int32"), "target": np.array([[2, 7]], "int32")}
+    logits = ops.convert_to_numpy(translator(inputs))
+    np.testing.assert_allclose(ops.convert_to_numpy(load(tmp_path / "preset")(inputs)), logits, atol=1e-4)
+
+
+def test_frozen_embeddings_stay(translator):
+    translator.backbone.target_embedding.trainable = False
+    translator.compile(keras.optimizers.SGD(0.1), translator.loss)
+    changed = changes(translator)
+    others = {weight.path for weight in translator.weights} - {"embedding/embeddings"}
+    assert "embedding/embeddings" not in changed and len(changed) > 0.9 * len(others)
