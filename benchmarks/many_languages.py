@@ -5,9 +5,9 @@
 Makes a repository with random weights in the shape of M2M-100 418M, 1.9 GB. Its 128,000 pieces are those of
 the corpus Scenes in English and German, and random words: 40 % in Latin letters, the others in other scripts.
 It is then trimmed twice: by languages alone, and with Scenes as the text. Each row of the table is measured
-in a process of its own. Memory is beyond that of the imported libraries. Translations have 32 tokens, because
-random weights seldom end one; the first call, which compiles, is not counted. --folder is kept (15 GB), and
-used again.
+in a process of its own. Memory, at its peak and after loading, is beyond that of the imported libraries.
+Translations have 32 tokens, because random weights seldom end one; the first call, which compiles, is not
+counted. --folder is kept (15 GB), and used again.
 """
 
 import argparse
@@ -38,7 +38,7 @@ PAIR = {"source_language": "en", "target_language": "de"}
 def main():
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("--folder", type=Path, default=Path("/tmp/many_languages"))
+    parser.add_argument("--folder", type=Path, default=Path("many_languages"))
     parser.add_argument("--languages", default="en,de")
     parser.add_argument("--layers", type=int, default=12, help="fewer, to try the command")
     parser.add_argument("--step", nargs="*", help=argparse.SUPPRESS)  # what a process of its own measures
@@ -56,38 +56,24 @@ def main():
 
     if not repository.exists():
         step("make", repository, text, options.layers)
-    measured = step("convert", repository)
-    print(f"convert to a preset, once: {seconds(measured)}, {measured['peak']:.1f} GB")
-    measured = step("read", repository)
-    print(f"read its files with their checksums: {seconds(measured)}\n")
-    presets = {
-        "whole": repository,
-        "languages": options.folder / "languages",
-        "text": options.folder / "by_text",
-    }
+    found = step("convert", repository)
+    print(f"convert to a preset, once: {seconds(found)}, {found['peak']:.2f} GB")
+    print(f"read the preset's files with their checksums: {seconds(step('read', repository))}")
+    presets = {"whole": repository}
     for name, files in (("languages", []), ("text", [text])):
-        measured = step("trim", repository, presets[name], options.languages, *files)
-        print(f"trim by {name}: {seconds(measured)}, {measured['peak']:.1f} GB")
-    columns = (
-        "model",
-        "pieces",
-        "on disk (GB)",
-        "engine",
-        "load (s)",
-        "processor (s)",
-        "peak (GB)",
-        "then (GB)",
-    )
-    print_row(*columns, "tokens/s")
+        presets[name] = options.folder / f"trimmed_by_{name}"
+        found = step("trim", repository, presets[name], options.languages, *files)
+        print(f"trim by {name}: {seconds(found)}, {found['peak']:.2f} GB")
+    print_row("model", "pieces", "on disk", "engine", "load", "processor", "peak", "then", "tokens/s")
     print_row("---", "---:", "---:", "---", *["---:"] * 5)
     for name, preset in presets.items():
         for engine, kind in RUNS:
-            if engine == "ctranslate2" and kind == "float32":
-                step("load", preset, engine, kind)  # the conversion, once
+            if (engine, kind) == ("ctranslate2", "float32"):
+                step("load", preset, engine, kind)  # it is converted once
             found = step("load", preset, engine, kind)
-            loaded = f"{found['wall']:.1f}", f"{found['processor']:.1f}"
-            memory = f"{found['peak']:.2f}", f"{found['resident']:.2f}"
-            size = f"{found['pieces']:,}", f"{found['disk']:.2f}"
+            size = f"{found['pieces']:,}", f"{found['disk']:.2f} GB"
+            loaded = f"{found['wall']:.1f} s", f"{found['processor']:.1f} s"
+            memory = f"{found['peak']:.2f} GB", f"{found['resident']:.2f} GB"
             print_row(name, *size, f"{engine}, {kind}", *loaded, *memory, f"{found['speed']:.0f}")
 
 
