@@ -18,7 +18,7 @@ from kzoo.engine.conversion import converted
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
 from kzoo.models.m2m import M2M_LANGUAGES, read_m2m
-from kzoo.presets import load
+from kzoo.presets import load, trim
 from kzoo.presets.shelf import locate
 from kzoo.serve import Served, create_app
 from kzoo.training import Recipe, train
@@ -235,6 +235,30 @@ def test_it_is_loaded_saved_and_loaded_again(kind, folder, tmp_path):
     assert again.translate(texts, **languages) == translator.translate(texts, **languages)
     subwords, written, weights = translator.attention("A dog runs.", "Ein Hund.", **languages)
     assert weights.shape[2:] == (len(written), len(subwords))
+
+
+def test_trimmed_it_translates_alike(kind, trained):
+    """Wherever the whole model reads and writes pieces that are kept."""
+    texts = [text for side in open_corpus("scenes").pairs("train", "en", "de") for text in side[:150]]
+    sentences = open_corpus("scenes").sentences("test", "en")[:60]
+    whole, cut, languages = load(trained), trim(trained, PAIRS[kind], texts), languages_of(kind)
+    kept = set(cut.source_tokenizer.get_vocabulary())
+    assert len(kept) < 0.9 * len(whole.source_tokenizer.get_vocabulary())
+    found = whole.translate(sentences, beam_size=1, **languages)
+
+    def needed(tokenizer, text: str) -> set[str]:
+        [row] = tokenizer([text], **whole.tokenizer_options(tokenizer, *PAIRS[kind]))
+        return {tokenizer.id_to_token(token) for token in row}
+
+    tokenizers = whole.source_tokenizer, whole.target_tokenizer
+    same = [
+        number
+        for number, pair in enumerate(zip(sentences, found, strict=True))
+        if all(needed(*one) <= kept for one in zip(tokenizers, pair, strict=True))
+    ]
+    assert len(same) > 30
+    again = cut.translate([sentences[number] for number in same], beam_size=1, **languages)
+    assert again == [found[number] for number in same]
 
 
 def test_the_server_translates_in_all_directions(kind, folder):
