@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 from message_of import message_of
 from named_languages import KINDS, make, sentence_piece_model
+from sentencepiece import SentencePieceProcessor
 
 from kzoo.data import Batches
 from kzoo.presets import load
@@ -32,14 +33,14 @@ def test_texts_begin_with_their_languages(kind):
     model.compile(**model.backbone.compile_arguments())
     assert "source_language" in message_of(model.fit, ENGLISH, GERMAN)
     found = chosen(model).evaluate(ENGLISH, GERMAN, verbose=0)
-    proto, names = model.source_tokenizer, model.source_tokenizer.tokens
-    english, german = (names[code] for code in model.languages)
+    tokenizer, processor = model.source_tokenizer, SentencePieceProcessor(model_proto=sentence_piece_model())
+    english, german = (tokenizer.tokens[code] for code in model.languages)
     first = {"m2m": (english, german), "nllb": (english, german), "small": (german, None)}[kind]
     sides = []
     for texts, token in zip((ENGLISH, GERMAN), first, strict=True):
-        rows = [proto._processor.encode(text, out_type=str) for text in texts]
+        rows = [processor.encode(text, out_type=str) for text in texts]
         sides.append(
-            [[proto.token_to_id(piece) for piece in ([token] if token else []) + row] for row in rows]
+            [[tokenizer.token_to_id(piece) for piece in ([token] if token else []) + row] for row in rows]
         )
     expected = model.evaluate(Batches(*sides, shuffle=False, max_length=64), verbose=0)
     assert found == pytest.approx(expected)

@@ -10,6 +10,7 @@ from named_languages import KINDS, make, sentence_piece_model
 from kzoo.data import open_corpus
 from kzoo.files import read_object
 from kzoo.presets import load
+from kzoo.text.vocabulary import UNKNOWN
 from kzoo.training import Recipe, train
 from kzoo.training.early_checks import check_early
 from kzoo.training.tasks import recipe_task
@@ -24,7 +25,14 @@ def preset(request, tmp_path):
 
 
 def recipe(preset, **settings) -> Recipe:
-    sizes = {"epochs": 1, "steps": 3, "tokens": 512, "num_shapes": 2, "validation_sentences": 4}
+    sizes = {
+        "epochs": 1,
+        "steps": 3,
+        "tokens": 512,
+        "num_shapes": 2,
+        "validation_sentences": 4,
+        "too_long": "drop",
+    }
     directions = ["-".join(pair) for pair in PAIRS]
     settings = {"languages": ["en", "de", "cs"], "directions": directions} | sizes | settings
     return Recipe(preset=str(preset), corpus="scenes", average=1, **settings)
@@ -50,6 +58,8 @@ def test_each_sentence_begins_with_its_language(preset, tmp_path):
             if preset.name != "small":
                 assert written[0] == names[codes[target]]
             for code, part in ((source, inputs["source"][row]), (target, labels[row])):
+                if UNKNOWN in part:
+                    continue
                 assert translator.source_tokenizer.detokenize([part.tolist()])[0] in sides[code]
         seen.add((source, target))
     assert seen == set(PAIRS)
