@@ -10,6 +10,7 @@ from named_languages import KINDS, make, sentence_piece_model
 from kzoo.data import open_corpus
 from kzoo.files import read_object
 from kzoo.presets import load
+from kzoo.text.languages import matching_code
 from kzoo.text.vocabulary import UNKNOWN
 from kzoo.training import Recipe, train
 from kzoo.training.early_checks import check_early
@@ -44,7 +45,7 @@ def test_each_sentence_begins_with_its_language(preset, tmp_path):
     batches = task.prepare(tmp_path / "run").batches
     translator = load(preset)
     pieces, names = translator.source_tokenizer.get_vocabulary(), translator.source_tokenizer.tokens
-    codes = {code[:2]: code for code in names}
+    codes = {code: matching_code(code, list(names)) for code in ("en", "de", "cs")}
     sides = {code: set(open_corpus("scenes").sentences("train", code)) for code in ("en", "de", "cs")}
     seen = set()
     for index in range(len(batches)):
@@ -72,7 +73,7 @@ def test_it_is_trained_and_scored_in_each(preset, tmp_path):
     with open(tmp_path / "run/history.csv", newline="") as file:
         [row] = csv.DictReader(file)
     assert {f"val_bleu_{source}_{target}" for source, target in PAIRS} <= row.keys()
-    codes = {code[:2]: code for code in before.target_languages}
+    codes = {code: matching_code(code, before.target_languages) for code in ("en", "de", "cs")}
     low = read_object(tmp_path / "run/preset/metadata.json")["low_scores"]
     assert set(low) == {f"{codes[source]}-{codes[target]}" for source, target in PAIRS}
     texts, languages = ["A dog runs."], {"source_language": "en", "target_language": "de"}
