@@ -4,14 +4,13 @@ kzoo reorders their features: in their position encodings all sines precede all 
 alternate.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
-import keras
 import numpy as np
 
 from kzoo.errors import UserError, first_line
 from kzoo.hub.preset import CONFIG_FILE
+from kzoo.models.backbones import without_initial_values
 from kzoo.models.hugging_face import Config
 from kzoo.models.tensor_files import Stored, stored_tensors
 from kzoo.models.transformer import TransformerBackbone
@@ -23,9 +22,7 @@ ROUNDED = 0.01  # more than bfloat16 changes a sine
 
 
 def build(folder: Path, config: Config, settings: dict, orders: list[list[int]]) -> TransformerBackbone:
-    """Return the backbone with a repository's weights.
-
-    Within a `keras.StatelessScope`, its variables have no values: each time that one is needed, it is read.
+    """Return the backbone with a repository's weights, which are read one after the other.
 
     Args:
         folder: the repository.
@@ -41,13 +38,16 @@ def build(folder: Path, config: Config, settings: dict, orders: list[list[int]])
     stored = stored_tensors(folder)
     shapes, copies = _shapes(config, settings)
     _check(stored, shapes, copies, config, folder)
-    try:
-        with keras.StatelessScope():  # its end reads the values
+
+    def make() -> TransformerBackbone:
+        try:
             backbone = TransformerBackbone(**settings)
-            _fill(backbone, stored, orders)
-    except (TypeError, ValueError) as error:
-        raise UserError(f"{folder}: {CONFIG_FILE}: {first_line(error):.160}") from None
-    return backbone
+        except (TypeError, ValueError) as error:
+            raise UserError(f"{folder}: {CONFIG_FILE}: {first_line(error):.160}") from None
+        _assign(backbone, stored, folder, orders)
+        return backbone
+
+    return without_initial_values(make)
 
 
 def _check(stored: dict[str, Stored], shapes: dict, copies: dict, config: Config, folder: Path):
@@ -67,15 +67,13 @@ def _check(stored: dict[str, Stored], shapes: dict, copies: dict, config: Config
             raise UserError(f"{folder}: {name} has the shape {tensor.shape}, not {expected}")
         if tensor.dtype not in FLOATS:
             raise UserError(f"{folder}: {name} has numbers of type {tensor.dtype}, not floating-point")
-        if not np.isfinite(_values(tensor)).all():
-            raise UserError(f"{folder}: {name} has a number that is not finite, or too large for float32")
     for copy, name in copies.items():
         same = copy not in stored or stored[copy].place == stored[name].place
         if not same and not np.array_equal(stored[copy].read(), stored[name].read()):
             raise UserError(f"{folder}: {copy} differs from {name}, but kzoo has one table for both")
     for name in sorted(tables.keys() & stored.keys()):
         expected = sine_table(*positions)[:, np.argsort(_features(config.d_model))]
-        if np.abs(_values(stored[name]) - expected).max() > ROUNDED:
+        if np.abs(stored[name].read().astype("float32") - expected).max() > ROUNDED:
             raise UserError(f"{folder}: {name} does not hold sines and cosines of positions, as in Marian")
 
 
@@ -118,41 +116,34 @@ def _features(width: int) -> np.ndarray:
     return np.stack([np.arange(width // 2), np.arange(width // 2) + width // 2], axis=1).ravel()
 
 
-def _values(tensor: Stored) -> np.ndarray:
-    with np.errstate(over="ignore"):
-        return np.asarray(tensor.read(), "float32")
-
-
-def _fill(backbone: TransformerBackbone, stored: dict[str, Stored], orders: list[list[int]]):
-    """Let variables without values read them from tensors, which are checked.
-
-    `orders` are the vocabularies' ids.
-    """
+def _assign(backbone: TransformerBackbone, stored: dict[str, Stored], folder: Path, orders: list[list[int]]):
+    """Copy the weights, whose names and shapes are checked; `orders` are the vocabularies' ids."""
     features = _features(backbone.width)
-
-    def fill(variable: keras.Variable, read: Callable[[], np.ndarray]):
-        variable._initializer = lambda shape, dtype: keras.ops.convert_to_tensor(read(), dtype)
 
     def take(name: str, *orders) -> np.ndarray:
         """Return a tensor in float32 with each axis in the given order; `None` keeps an axis as it is."""
-        values = _values(stored[name])
+        with np.errstate(over="ignore"):
+            values = np.asarray(stored[name].read(), "float32")
+        if not np.isfinite(values).all():
+            raise UserError(f"{folder}: {name} has a number that is not finite, or too large for float32")
         for axis, order in enumerate(orders):
             if order is not None:
                 values = np.take(values, order, axis)
         return values
 
     def dense(layer, name: str, into=None, out=None):
-        fill(layer.kernel, lambda: take(f"{name}.weight", out, into).T)
-        fill(layer.bias, lambda: take(f"{name}.bias", out))
+        layer.kernel.assign(take(f"{name}.weight", out, into).T)
+        layer.bias.assign(take(f"{name}.bias", out))
 
     def norm(layer, name: str):
-        fill(layer.gamma, lambda: take(f"{name}.weight", features))
-        fill(layer.beta, lambda: take(f"{name}.bias", features))
+        layer.gamma.assign(take(f"{name}.weight", features))
+        layer.beta.assign(take(f"{name}.bias", features))
 
     def attention(layer, residual, name: str):
         parts = [f"{name}.{part}_proj" for part in "qkv"]
-        fill(layer.kernel, lambda: np.hstack([take(f"{part}.weight", None, features).T for part in parts]))
-        fill(layer.bias, lambda: np.hstack([take(f"{part}.bias") for part in parts]))
+        kernels = [take(f"{part}.weight", None, features).T for part in parts]
+        layer.kernel.assign(np.concatenate(kernels, axis=1))
+        layer.bias.assign(np.concatenate([take(f"{part}.bias") for part in parts]))
         dense(layer.output_dense, f"{name}.out_proj", out=features)
         norm(residual.layer_norm, f"{name}_layer_norm")
 
@@ -168,9 +159,9 @@ def _fill(backbone: TransformerBackbone, stored: dict[str, Stored], orders: list
             "model.decoder.embed_tokens.weight": backbone.target_embedding,
         }
     for (name, layer), order in zip(tables.items(), orders, strict=True):
-        fill(layer.embeddings, lambda name=name, order=order: take(name, order, features))
+        layer.embeddings.assign(take(name, order, features))
     if backbone.output_bias is not None:
-        fill(backbone.output_bias.bias, lambda: take("final_logits_bias", None, orders[-1])[0])
+        backbone.output_bias.bias.assign(take("final_logits_bias", None, orders[-1])[0])
     for side, attentions in ATTENTIONS.items():
         for number, layer in enumerate(getattr(backbone, f"{side}_layers")):
             name = marian_layer(side, number)

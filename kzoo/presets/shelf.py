@@ -4,7 +4,6 @@ import fnmatch
 import importlib
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -73,19 +72,12 @@ def _converted(repository: Preset) -> Path:
 
     def make(made: Path):
         print(f"{repository.given}: converting it to a kzoo preset, once", file=sys.stderr)
-        import keras
-
         if repository.model_type == "marian":
             from kzoo.models.marian import read_marian as read
         else:
             from kzoo.models.m2m import read_m2m as read
 
-        def convert():
-            with keras.StatelessScope(initialize_variables=False):  # weights are read when they are written
-                read(folder, name).save_to_preset(made, dtype="float32")
-
-        with ThreadPoolExecutor(1) as thread:  # Keras keeps the list of variables to initialize per thread
-            thread.submit(convert).result()
+        read(folder, name).save_to_preset(made, dtype="float32")
 
     return cached_folder("converted", str([FORMAT, name, folder.resolve(), *stats]), make)
 

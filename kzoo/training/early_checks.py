@@ -94,8 +94,9 @@ def _check_trained(recipe: Recipe, folder: Path) -> bool:
     languages = settings.get("languages")
     pictures = bool(config.get("image_shape"))
     recurrent = preset.backbone["class_name"] == "RecurrentBackbone"
-    tokenizers = [preset.object(file)["config"] for file in settings["tokenizers"]]
-    check_model(recipe, languages, pictures, recurrent, tokenizers[0].get("languages") or ())
+    tokenizers = [preset.object(file).get("config") or {} for file in settings["tokenizers"]]
+    named = next((config["languages"] for config in tokenizers if config.get("languages")), ())
+    check_model(recipe, languages, pictures, recurrent, named)
     if languages is None and not recipe.languages:
         check_direction(preset, recipe.source, recipe.target)
     preset.check_overrides(recipe.model)
