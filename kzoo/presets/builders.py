@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 BUILDERS = {
     name: module
     for module, name in re.findall(r"from \.(\w+) import (\w+)", (HERE / "__init__.pyi").read_text("utf-8"))
-    if module not in ("builders", "shelf")
+    if module not in ("builders", "shelf", "trimming")
 }
 # What each module's builders call: the function that assembles the translator, and the backbone's class.
 PARTS = {
