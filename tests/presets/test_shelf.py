@@ -89,7 +89,7 @@ def refused(preset, *words):
 
 
 def test_builders_are_found_by_editors():
-    assert {*BUILDERS, "build", "builder", "list_presets", "load", "locate"} == set(presets.__all__)
+    assert {*BUILDERS, "build", "builder", "list_presets", "load", "locate", "trim"} == set(presets.__all__)
 
 
 def test_fetched_once_checked_and_offline_from_then_on(hub, tmp_path, shelved):
