@@ -40,7 +40,7 @@ def export(
     from kzoo.presets.shelf import locate
 
     located = locate(preset)
-    if (to or folder.suffix) in ("argos", ".argosmodel"):
+    if (to or folder.suffix.lower()) in ("argos", ".argosmodel"):
         from kzoo.export import export_argos
 
         given = {"beam": beam_size, "length-penalty": length_penalty, "gnmt": gnmt, "max-length": max_length}

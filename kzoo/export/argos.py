@@ -44,7 +44,7 @@ def export_argos(preset: Preset, path: str | os.PathLike, precision: str = "floa
             than CTranslate2 and one SentencePiece model; its files are damaged; the file cannot be written.
     """
     path = Path(path)
-    if path.suffix != SUFFIX:
+    if path.suffix.lower() != SUFFIX:
         raise UserError(f"{path}: the name of a package for Argos Translate must end with {SUFFIX}")
     if reason := why_not(preset) or _other_tokenizers(preset):
         raise UserError(reason)

@@ -19,6 +19,11 @@ pytest.importorskip("translate")
 
 BOMB = '<!DOCTYPE x [<!ENTITY a "aaa"><!ENTITY b "&a;&a;">]><x><p>&b;</p></x>'
 OUTSIDE = '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><x><p>&a;</p></x>'
+TWO_TARGETS = """<xliff version="1.2">
+<file source-language="en" target-language="de-DE"><body/></file>
+<file source-language="en" target-language="de"><body/></file>
+<file source-language="en" target-language="fr"><body/></file>
+</xliff>"""
 
 
 # Two parts of an archive of each format.
@@ -74,6 +79,7 @@ def test_archives(tmp_path, monkeypatch, name, content, says):
         ("a.xliff", BOMB.encode, "declares entities"),
         ("a.xlf", OUTSIDE.encode, "declares entities"),
         ("a.xlf", lambda: b"msgid", "not XML"),
+        ("a.xlf", TWO_TARGETS.encode, "several languages, de-DE, de, fr"),
         ("a.json", lambda: b"[" * 100_000, "not JSON"),
         ("a.json", lambda: b'{"a": "b"', "not JSON"),
         ("a.srt", lambda: b"text", "no subtitles"),
