@@ -86,6 +86,7 @@ REFUSED = [
     (f"export {PRESET} x --length-penalty nan", "length_penalty "),
     (f"export {PRESET} x --format argos", ".argosmodel"),
     (f"export {PRESET} x.argosmodel --beam 4", "beam_size"),
+    (f"export {PRESET} x.ARGOSMODEL --beam 4", "beam_size"),
     ("export glyph_tiny_tatoeba_zh_en x --format ctranslate2", "RecurrentBackbone"),
     (f"export {PRESET} x --format ctranslate2 --gnmt 1", "--length-penalty"),
     (f"serve {PRESET} --port 0 --length-penalty nan", "length_penalty "),

@@ -39,7 +39,7 @@ def export(
     from kzoo.presets.shelf import locate
 
     translator = locate(preset)
-    to = to or ("argos" if folder.suffix == ".argosmodel" else "saved_model")
+    to = to or ("argos" if folder.suffix.lower() == ".argosmodel" else "saved_model")
     given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
     if to == "saved_model":  # the only one that a model on Keras writes
         check_saved_model(folder, precision, os.environ.get("KERAS_BACKEND", "tensorflow"))

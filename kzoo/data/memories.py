@@ -31,7 +31,8 @@ from kzoo.errors import UserError
 from kzoo.text.languages import matching_code
 
 XLIFF = (".xlf", ".xliff", ".sdlxliff", ".mqxliff")
-DATASET = "state.json"  # in a folder of the library `datasets`
+# In a folder of the library `datasets`: of one split, or of several in folders of their own.
+DATASET, SPLITS = "state.json", "dataset_dict.json"
 BLANKS = re.compile(r"[ \t\r\n]+")
 ROWS = 1000  # that are read at a time from tables in binary form
 # A text is packed to a tenth; a file of zeros, to a thousandth.
@@ -105,7 +106,7 @@ def _reader(path: Path) -> Callable[..., Iterator[Unit]] | None:
     ):
         if name.endswith(endings):
             return reader
-    return _dataset if (path / DATASET).is_file() else None
+    return _dataset if any((path / name).is_file() for name in (DATASET, SPLITS)) else None
 
 
 def _row(unit: dict, languages: Sequence[str], columns: Sequence, codes: dict) -> list[str] | LeftOut:
@@ -197,6 +198,9 @@ def _parquet(path: Path, languages: Sequence[str], columns: Sequence, approved: 
 
 def _dataset(path: Path, languages: Sequence[str], columns: Sequence, approved: bool) -> Iterator[Unit]:
     """Yield the rows of a folder that `Dataset.save_to_disk` of the library `datasets` wrote."""
+    if not (path / DATASET).is_file():
+        splits = ", ".join(sorted(str(file.parent) for file in path.glob(f"*/{DATASET}")))
+        raise UserError(f"{path} has splits: name one of them: {splits or 'there is none'}")
     pyarrow = _pyarrow(path)
     try:
         state = json.loads((path / DATASET).read_bytes())

@@ -44,6 +44,8 @@ class Archive:
                     )
             if not any(member.filename.startswith(needed) for member in members):
                 raise UserError(f"{path}: has no {needed}, as a {path.suffix} has: is its ending right?")
+            if damaged := archive.testzip():  # all parts, before anything is translated
+                raise zipfile.BadZipFile(f"{damaged} is damaged")
             self.parts = {member.filename: archive.read(member) for member in wanted}
 
     def write(self, file: BinaryIO, contents: Mapping[str, bytes]):

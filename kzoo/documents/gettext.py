@@ -26,6 +26,8 @@ def read(path: Path) -> Content:
         store = pypo.pofile.parsestring(path.read_bytes())
     except (base.ParseError, ValueError) as error:
         raise UserError(f"{path}: not a gettext catalogue ({first_line(error)})") from None
+    if "charset=CHARSET" in store.parseheader().get("Content-Type", ""):  # xgettext's template
+        store.updateheader()  # UTF-8
 
     def write(file: BinaryIO, target: str | None):
         file.write(bytes(store))

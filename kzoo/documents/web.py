@@ -55,5 +55,7 @@ def _encoding(html: bytes) -> tuple[bytes, str | None]:
     for mark, encoding in BYTE_ORDER_MARKS.items():
         if html.startswith(mark):
             return mark, encoding
+    if not html:
+        return b"", "utf-8"  # BeautifulSoup would warn
     declared = beautiful_soup().dammit.EncodingDetector.find_declared_encoding(html, is_html=True)
     return b"", SUPERSETS.get(declared, declared)

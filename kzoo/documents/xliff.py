@@ -12,13 +12,15 @@ from kzoo.data.translation_memories import UNTRANSLATED
 from kzoo.documents.document import Content
 from kzoo.documents.inline import Piece, Segment
 from kzoo.documents.xml import fill, local_name, mixed_pieces, parsed, serialized
+from kzoo.errors import UserError
+from kzoo.text.languages import main_code
 
 INLINE = {"g", "mrk", "pc"}
 SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
 def read(path: Path) -> Content:
-    """Read an .xliff or .xlf."""
+    """Read an .xliff or .xlf, of one direction."""
     tree = parsed(path.read_bytes(), str(path))
     root = tree.getroot()
     files, names = list(root.iter("{*}file")), ("source-language", "target-language")
@@ -31,8 +33,13 @@ def read(path: Path) -> Content:
                 element.set(names[1], target)
         file.write(serialized(tree))
 
-    languages = tuple(next((file.get(name) for file in files if file.get(name)), None) for name in names)
-    return Content(_segments(root), write, languages)
+    named = [list(filter(None, (file.get(name) for file in files))) for name in names]
+    for codes in named:
+        if len(set(map(main_code, codes))) > 1:
+            several = ", ".join(dict.fromkeys(codes))
+            raise UserError(f"{path}: names several languages, {several:.80}: give a file for each")
+    source, target = (next(iter(codes), None) for codes in named)
+    return Content(_segments(root), write, (source, target))
 
 
 def _segments(root) -> Iterator[Segment]:

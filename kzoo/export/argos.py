@@ -49,7 +49,7 @@ def export_argos(translator, path: str | os.PathLike, precision: str = "float32"
     """
     check_precision(precision)
     path = Path(path)
-    if path.suffix != SUFFIX:
+    if path.suffix.lower() != SUFFIX:
         raise UserError(f"{path}: the name of a package for Argos Translate must end with {SUFFIX}")
     if name := next((name for name, value in search.items() if value is not None), None):
         raise UserError(f"Argos Translate searches with its own settings: leave {name} out")

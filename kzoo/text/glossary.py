@@ -103,10 +103,15 @@ class Glossary:
                     _, first, last = found
                     free[first:last] = False
                     begin, end = alignment.words[first][0], alignment.words[last - 1][1]
-                    new[begin, end] = upper_case(term[0], self._target) + term[1:] if not begin else term
+                    new[begin, end] = term if begin else self._as_first(term)
         for (begin, end), term in sorted(new.items(), reverse=True):
             translation = translation[:begin] + term + translation[end:]
         return translation
+
+    def _as_first(self, term: str) -> str:
+        """Return a term as a sentence begins with it; a name such as iPhone stays."""
+        is_word = term.split()[0].islower()
+        return upper_case(term[0], self._target) + term[1:] if is_word else term
 
     def _places(self, term: str, translation: str) -> list[tuple[int, int]]:
         """Return where a term's translation is, perhaps with an ending."""

@@ -223,6 +223,8 @@ def test_parquet_and_a_folder_of_datasets(tmp_path):
     warned = ["1 of 2,501 rows are left out:", "1 without en row 2,501: x"]
     assert pairs_of(tmp_path / "m.parquet") == (expected, warned)
     assert pairs_of(folder) == (expected, [])
+    (tmp_path / "dataset_dict.json").write_text('{"splits": ["train"]}')
+    assert f"name one of them: {folder}" in message_of(pairs_of, tmp_path)
     (folder / "data-00000-of-00001.arrow").write_bytes(b"ARROW")
     assert "is damaged" in message_of(pairs_of, folder)
     (folder / "state.json").write_text("[]")

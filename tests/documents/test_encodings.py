@@ -42,3 +42,9 @@ def test_a_page_in_another_encoding_than_it_says_is_refused(tmp_path):
     (tmp_path / "a.html").write_bytes(page("utf-8", "Häuser").encode("latin-1"))
     message = message_of(Document, tmp_path / "a.html")
     assert "a.html" in message and "utf-8" in message
+
+
+def test_an_empty_page_has_no_texts(tmp_path, caplog):
+    (tmp_path / "a.html").write_bytes(b"")
+    assert not Document(tmp_path / "a.html").texts
+    assert not caplog.records

@@ -43,6 +43,16 @@ def test_a_singular_without_words_stays(tmp_path):
     assert 'msgstr[0] "<b>%d</b>"\nmsgstr[1] "%d FILES"' in (tmp_path / "b.po").read_text("utf-8")
 
 
+def test_a_template_names_the_encoding_of_its_translations(tmp_path):
+    path, output = catalogue(tmp_path / "a.po", "nplurals=2; plural=(n != 1);"), tmp_path / "b.po"
+    path.write_text(path.read_text("utf-8").replace("UTF-8", "CHARSET"), "utf-8")
+    translate_document(path, output, MadeUp(lambda text: text + " ü"))
+    with open(output, "rb") as file:
+        catalogue_read = pofile.read_po(file)
+    assert catalogue_read.charset.upper() == "UTF-8"
+    assert [message.string for message in catalogue_read if message.id] == [("One file ü", "%d files ü")]
+
+
 @pytest.mark.parametrize(
     "plurals", ["nplurals=9999; plural=n;", "nplurals=2; plural=n/0;", "nplurals=2; plural=x;"]
 )

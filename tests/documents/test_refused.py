@@ -19,6 +19,11 @@ pytest.importorskip("translate")
 
 BOMB = '<!DOCTYPE x [<!ENTITY a "aaa"><!ENTITY b "&a;&a;">]><x><p>&b;</p></x>'
 OUTSIDE = '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><x><p>&a;</p></x>'
+TWO_TARGETS = """<xliff version="1.2">
+<file source-language="en" target-language="de-DE"><body/></file>
+<file source-language="en" target-language="de"><body/></file>
+<file source-language="en" target-language="fr"><body/></file>
+</xliff>"""
 
 
 # Two parts of an archive of each format.
@@ -74,6 +79,7 @@ def test_archives(tmp_path, monkeypatch, name, content, says):
         ("a.xliff", BOMB.encode, "declares entities"),
         ("a.xlf", OUTSIDE.encode, "declares entities"),
         ("a.xlf", lambda: b"msgid", "not XML"),
+        ("a.xlf", TWO_TARGETS.encode, "several languages, de-DE, de, fr"),
         ("a.json", lambda: b"[" * 100_000, "not JSON"),
         ("a.json", lambda: b'{"a": "b"', "not JSON"),
         ("a.srt", lambda: b"text", "no subtitles"),
@@ -116,15 +122,13 @@ def test_what_unpacks_to_too_much(tmp_path, monkeypatch, bound, name):
     assert os.listdir(tmp_path) == [name]
 
 
-def test_damage_that_is_found_while_writing_leaves_nothing(tmp_path, monkeypatch):
-    """A picture is read only then."""
+def test_damage_of_what_is_copied_is_found_before_anything_is_translated(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with zipfile.ZipFile("a.docx", "w") as new:
         new.writestr("word/document.xml", "<x><p><r><t>A dog</t></r></p></x>")
         new.writestr("picture", "picture" * 9)
     Path("a.docx").write_bytes(Path("a.docx").read_bytes().replace(b"picturepicture", b"picturePICTURE"))
-    message = message_of(translate_document, Path("a.docx"), Path("b.docx"), MadeUp(str))
-    assert "a.docx: is damaged" in message
+    assert "a.docx: is damaged" in message_of(Document, Path("a.docx"))
     assert [path.name for path in tmp_path.iterdir()] == ["a.docx"]
 
 

@@ -74,6 +74,8 @@ def test_aligned_words_are_replaced(sentence, translation, links, expected):
 def test_a_sentence_s_first_word_keeps_its_capital():
     glossary = Glossary({"perro": "doggie"}, ("es", "en"))
     assert applied("Perro y perro", "Dog and dog", range(3), glossary) == "Doggie and doggie"
+    phones = Glossary({"teléfono": "iPhone"}, ("es", "en"))
+    assert applied("Teléfono y teléfono", "Phone and phone", range(3), phones) == "iPhone and iPhone"
 
 
 def test_without_attention_the_translation_stays():
