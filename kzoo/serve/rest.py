@@ -291,24 +291,24 @@ async def embed(served: Served, asked: PredictRequest) -> tuple[dict[str, list],
     if asked.split_sentences:
         raise UserError("embed embeds whole texts: remove split_sentences")
     texts, languages = asked.columns["text"], asked.columns["language"]
-    prepared = await served.prepared(texts, languages, languages)  # checks them, too
-    vectors = []
+    prepared = await served.prepared(texts, languages, languages, unknown="translate")
+    tokens, vectors = [reading.tokens for reading in prepared.readings], []
     with served.batcher.reserved(len(texts)):
         for start in range(0, len(texts), EMBEDDED):
             some = slice(start, start + EMBEDDED)
             vectors += await served.batcher.run(
-                _embeddings, served.translator, texts[some], languages[some], rows=0
+                _embeddings, served.translator, tokens[some], languages[some], rows=0
             )
     served.metrics.sentences.inc(len(texts))
     return {"embedding": vectors}, prepared.lacking
 
 
-def _embeddings(translator, texts: list[str], languages: list[str]) -> list:
+def _embeddings(translator, tokens: list[list[int]], languages: list[str]) -> list:
     k, D = translator.backbone.matrix_shape
-    vectors = np.zeros((len(texts), k * D), "float32")
+    vectors = np.zeros((len(tokens), k * D), "float32")
     for language in set(languages):
         mine = [i for i, code in enumerate(languages) if code == language]
-        vectors[mine] = translator.embed([texts[i] for i in mine], language)
+        vectors[mine] = translator.embed_tokens([tokens[i] for i in mine], language)
     # As JSON, because many vectors would take gigabytes as Python objects.
     return [msgspec.Raw(msgspec.json.encode(vector.tolist())) for vector in vectors]
 
