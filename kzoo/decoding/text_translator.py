@@ -178,10 +178,10 @@ class TextTranslator(TextReader):
     ) -> list[list[Hypothesis]]:
         """Return the `n` best translations of each sentence that `readings` has read, best first.
 
-        The sentences have one direction. The other arguments are those of `n_best_of_tokens`.
+        The other arguments are those of `n_best_of_tokens`.
         """
         tokens = [reading.tokens for reading in readings]
-        found = self.n_best_of_tokens(tokens, n, search, progress, threads, images, prefixes, *direction)
+        found = self.n_best_of_tokens(tokens, n, search, direction, progress, threads, images, prefixes)
         return restored(readings, found, [direction[1]] * len(readings))
 
     def _glossary(self, terms: Mapping[str, str], direction: Direction, prefixes: object) -> Glossary:
@@ -273,12 +273,11 @@ class TextTranslator(TextReader):
         tokens: list[list[int]],
         n: int,
         search: SearchSettings,
+        direction: Direction,
         progress: Callable[[int], None] | None = None,
         threads: int = 2,
         images: np.ndarray | None = None,
         prefixes: list[list[int]] | None = None,
-        source_language: str | None = None,
-        target_language: str | None = None,
     ) -> list[list[Hypothesis]]:
         """Return the `n` best translations of sentences given as token ids, without end symbols.
 
@@ -286,6 +285,7 @@ class TextTranslator(TextReader):
             tokens: token ids of sentences that the model can read.
             n: int. At most the search's beam size.
             search: settings of the search.
+            direction: what `direction` returns.
             images: `(N, *image_shape)`, for a model that reads images.
             prefixes: for each sentence, the token ids that its translations begin with.
 

@@ -20,6 +20,7 @@ from kzoo.errors import UserError, first_line
 from kzoo.files import read_object
 from kzoo.hub.preset import Preset
 from kzoo.text.hypotheses import Hypothesis, as_hypotheses
+from kzoo.text.languages import Direction
 from kzoo.text.pieces import LanguagePieces, MarianPieces, Subwords
 from kzoo.text.vocabulary import END
 
@@ -136,17 +137,15 @@ class CTranslate2Translator(TextTranslator):
         tokens: list[list[int]],
         n: int,
         search: SearchSettings,
+        direction: Direction,
         progress: Callable[[int], None] | None = None,
         threads: int = 2,
         images: None = None,
         prefixes: list[list[int]] | None = None,
-        source_language: str | None = None,
-        target_language: str | None = None,
     ) -> list[list[Hypothesis]]:
         if prefixes:
             raise UserError("CTranslate2 is not used with prefixes: use engine keras")
-        _, target = self.direction(source_language, target_language)
-        beginning = [self.target_tokenizer.vocabulary[token] for token in self.beginning(target)]
+        beginning = [self.target_tokenizer.vocabulary[token] for token in self.beginning(direction[1])]
         found, groups = [None] * len(tokens), {}
         for number, sentence in enumerate(tokens):
             if sentence:

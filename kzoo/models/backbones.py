@@ -93,6 +93,7 @@ class _Waiting(keras.StatelessScope):
 
     def add_update(self, update):
         variable, value = update
+        # Private: Keras has no public way to give a variable of such a scope its first value.
         # Any operation: until the next one, TensorFlow also keeps the NumPy array that the value comes from.
         value = keras.ops.stop_gradient(value)
         variable._initializer = lambda shape, dtype: value

@@ -72,14 +72,17 @@ class MultilingualTranslator(Translator):
             UserError: a sentence longer than the model's maximum; an unknown language or pooling; a model
                 without a bridge.
         """
+        language = self._code(language)
+        return self.embed_tokens(self._tokens(texts, (language, language), truncate), language, pooling)
+
+    def embed_tokens(self, tokens: list[list[int]], language: str, pooling: str = "flatten") -> np.ndarray:
+        """Return the bridge's representation of sentences given as token ids, as `embed` does."""
         poolings = {
             "flatten": lambda m: m.reshape(len(m), m.shape[1] * m.shape[2]),
             "mean": lambda m: m.mean(axis=1),
         }
         if pooling not in poolings:
             raise UserError(f"pooling must be one of {', '.join(poolings)}, not {pooling!r}")
-        language = self._code(language)
-        tokens = self._tokens(texts, (language, language), truncate)
         k, D = self.backbone.matrix_shape
         vectors = np.zeros((len(tokens), D if pooling == "mean" else k * D), "float32")
         for numbers, matrix, _ in self._matrices(tokens, language):

@@ -107,14 +107,12 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         tokens: list[list[int]],
         n: int,
         search: SearchSettings,
+        direction: Direction,
         progress: Callable[[int], None] | None = None,
         threads: int = 2,
         images: np.ndarray | None = None,
         prefixes: list[list[int]] | None = None,
-        source_language: str | None = None,
-        target_language: str | None = None,
     ) -> list[list[Hypothesis]]:
-        direction = self.direction(source_language, target_language)
         languages = self._language_inputs(*direction, len(tokens))
         others = languages | ({} if images is None else {"image": images})
         self._drop_stale_functions()

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from kzoo.errors import UserError
-from kzoo.serve.inputs import Limits, features, image_kind
+from kzoo.serve.inputs import Limits, image_kind
 from kzoo.serve.served import BROKEN, Served
 from kzoo.text.hypotheses import Hypothesis
 
@@ -144,8 +144,8 @@ class RequestReader:
         if len(set(counts.values())) > 1:
             each = ", ".join(f"{count:,} of {key}" for key, count in counts.items())
             raise UserError(f"all inputs must have a row for each text: there are {each}")
-        if image := inputs.get("image"):
-            columns["image"] = _images(columns["image"], image)
+        if inputs.get("image") == STRINGS:  # pictures
+            columns["image"] = [value.b64 for value in columns["image"]]
         return PredictRequest(name, columns, by_row, asked.split_sentences)
 
 
@@ -190,13 +190,6 @@ def decoded(decoder: msgspec.json.Decoder, content: bytes | Raw, called: str) ->
         return decoder.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{called}: {error}") from None
-
-
-def _images(values: list, tensor: Tensor) -> list:
-    """Return an input's images: bytes, or arrays of numbers."""
-    if tensor.dtype == "DT_STRING":
-        return [value.b64 for value in values]
-    return [features(value, tensor.shape[1:], number) for number, value in enumerate(values, 1)]
 
 
 def answer(request: PredictRequest, outputs: dict[str, list], lacking: Sequence[str] = ()) -> bytes:
@@ -291,24 +284,24 @@ async def embed(served: Served, asked: PredictRequest) -> tuple[dict[str, list],
     if asked.split_sentences:
         raise UserError("embed embeds whole texts: remove split_sentences")
     texts, languages = asked.columns["text"], asked.columns["language"]
-    prepared = await served.prepared(texts, languages, languages)  # checks them, too
-    vectors = []
+    prepared = await served.prepared(texts, languages, languages, unknown="translate")
+    tokens, vectors = [reading.tokens for reading in prepared.readings], []
     with served.batcher.reserved(len(texts)):
         for start in range(0, len(texts), EMBEDDED):
             some = slice(start, start + EMBEDDED)
             vectors += await served.batcher.run(
-                _embeddings, served.translator, texts[some], languages[some], rows=0
+                _embeddings, served.translator, tokens[some], languages[some], rows=0
             )
     served.metrics.sentences.inc(len(texts))
     return {"embedding": vectors}, prepared.lacking
 
 
-def _embeddings(translator, texts: list[str], languages: list[str]) -> list:
+def _embeddings(translator, tokens: list[list[int]], languages: list[str]) -> list:
     k, D = translator.backbone.matrix_shape
-    vectors = np.zeros((len(texts), k * D), "float32")
+    vectors = np.zeros((len(tokens), k * D), "float32")
     for language in set(languages):
         mine = [i for i, code in enumerate(languages) if code == language]
-        vectors[mine] = translator.embed([texts[i] for i in mine], language)
+        vectors[mine] = translator.embed_tokens([tokens[i] for i in mine], language)
     # As JSON, because many vectors would take gigabytes as Python objects.
     return [msgspec.Raw(msgspec.json.encode(vector.tolist())) for vector in vectors]
 

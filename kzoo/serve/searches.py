@@ -72,17 +72,16 @@ class KerasSearch:
 
     def search(self, key: tuple, rows: list[tuple]) -> list[list[Hypothesis]]:
         """Return the hypotheses of each row of a batch."""
-        (source, target), _, begun = key
+        direction, _, begun = key
         tokens, images, prefixes = map(list, zip(*rows, strict=True))
         return self.translator.n_best_of_tokens(
             tokens,
             self._settings.beam_size,
             self._settings,
+            direction,
             threads=1,
             images=np.stack(images) if self.translator.image_shape else None,
             prefixes=prefixes if begun else None,
-            source_language=source,
-            target_language=target,
         )
 
     def usual(self) -> Iterator[tuple[tuple, list[tuple]]]:
@@ -131,14 +130,8 @@ class EngineSearch:
         """Return the hypotheses of each row of a batch."""
         if self.slow(key):
             return self.keras.search(key, rows)
-        (source, target), _, _ = key
-        return self.translator.n_best_of_tokens(
-            [row[0] for row in rows],
-            self._settings.beam_size,
-            self._settings,
-            source_language=source,
-            target_language=target,
-        )
+        tokens, n = [row[0] for row in rows], self._settings.beam_size
+        return self.translator.n_best_of_tokens(tokens, n, self._settings, key[0])
 
     def usual(self) -> Iterator[tuple[tuple, list]]:
         """Yield the key and rows of a batch that tests the model, unless a request is to load it."""

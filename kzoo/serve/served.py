@@ -132,6 +132,7 @@ class Served:
         images: Sequence | None = None,
         prefixes: list[str] | None = None,
         split_sentences: bool = False,
+        unknown: str = "copy",
     ) -> Prepared:
         """Return texts checked, split and prepared for `search`.
 
@@ -142,6 +143,7 @@ class Served:
             images: an image for each text if the preset reads images, as in `decoded_images`.
             prefixes: for each text, the beginning of its translations; `""` for none.
             split_sentences: bool. Whether to translate each sentence of a text by itself.
+            unknown: what becomes of sentences that are mostly unknown, as in `translate`.
 
         Raises:
             UserError: the request is invalid.
@@ -159,7 +161,8 @@ class Served:
             split = SplitTexts(texts, directions, split_sentences, self.translator.codes_in_text)
             self.limits.check_count(len(split.sentences))
             decoded = decoded_images(images, self.translator.image_shape)
-            return self.translator.prepared(split, self.settings, images=decoded, prefixes=prefixes)
+            others = {"images": decoded, "prefixes": prefixes, "unknown": unknown}
+            return self.translator.prepared(split, self.settings, **others)
 
         size = sum(map(len, [*texts, *(prefixes or [])])) if images is None else sys.maxsize
         with self.batcher.reserved(len(texts)):

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 import json
 import sys
 import time
@@ -73,55 +72,63 @@ def train(
     if verbose == "auto":
         verbose = 1 if sys.stdout.isatty() or "ipykernel" in sys.modules else 2
     with open_strategy(strategy) as strategy, Preemption(strategy).listening() as preemption:
-        prints = verbose and strategy.is_chief
         _check_possible(recipe, strategy)
         task = task(recipe)
         if recipe.monolingual_target:
             check_folder(folder, recipe)
-            reverse_task = functools.partial(recipe_task, corpus=task.corpus)
 
             def train_reverse(reverse: Recipe, where: Path):
-                return train(reverse, where, verbose, strategy, reverse_task)
+                reverse, began = check_recipe(reverse), time.perf_counter()
+                return _trained(reverse, where, recipe_task(reverse, task.corpus), preemption, began, verbose)
 
             back_translate(recipe, task.corpus, folder, train_reverse, began)
-        with contextlib.ExitStack() as stack:  # the folder stays locked until the run ends
-            with strategy.shared_errors():
-                if strategy.is_chief:
-                    stack.enter_context(lock(folder))
-                    claim(folder, recipe)
-                    remove_unfinished(folder)
-                    task.begin(folder)
-            _check_same_run(recipe, folder, strategy)
-            keras.utils.set_random_seed(recipe.seed)
+        return _trained(recipe, folder, task, preemption, began, verbose)
+
+
+def _trained(
+    recipe: Recipe, folder: Path, task: Task, preemption: Preemption, began: float, verbose: str | int
+) -> Any:
+    """Return the translator of a run, trained in its folder and written there."""
+    strategy = preemption.strategy
+    prints = verbose and strategy.is_chief
+    with contextlib.ExitStack() as stack:  # the folder stays locked until the run ends
+        with strategy.shared_errors():
+            if strategy.is_chief:
+                stack.enter_context(lock(folder))
+                claim(folder, recipe)
+                remove_unfinished(folder)
+                task.begin(folder)
+        _check_same_run(recipe, folder, strategy)
+        keras.utils.set_random_seed(recipe.seed)
+        with strategy.scope():
+            run = task.prepare(folder)
+        strategy.check_same("other data", run.digest)
+        if prints:
+            if line := unknown_line(run.unknown):
+                print(line)
+            if recipe.corpus == "files" and recipe.clean and not recipe.shards:
+                print(odd_rows_table(recipe, task.corpus))
+        checkpoints = Checkpoints(
+            folder / "checkpoints",
+            keep_best=recipe.average,
+            minutes=recipe.checkpoint_minutes,
+            data=run.digest,
+            strategy=strategy,
+        )
+        checkpoints.set_model(run.translator)
+        with preemption.saving(checkpoints):
             with strategy.scope():
-                run = task.prepare(folder)
-            strategy.check_same("other data", run.digest)
+                checkpoints.restore()
+            if strategy.is_chief:
+                record(folder, recipe)  # keys with `may_differ` may have changed
+                record_held_out(folder, recipe, task.corpus)
+                if checkpoints.step == 0:
+                    task.record_rows(folder)
+            report = RunReport(CountedBatches(run.batches), checkpoints, began)
+            _train_prepared(run, recipe, folder, preemption, report, verbose)
+            _write_preset(run, folder, checkpoints)
             if prints:
-                if line := unknown_line(run.unknown):
-                    print(line)
-                if recipe.corpus == "files" and recipe.clean and not recipe.shards:
-                    print(odd_rows_table(recipe, task.corpus))
-            checkpoints = Checkpoints(
-                folder / "checkpoints",
-                keep_best=recipe.average,
-                minutes=recipe.checkpoint_minutes,
-                data=run.digest,
-                strategy=strategy,
-            )
-            checkpoints.set_model(run.translator)
-            with preemption.saving(checkpoints):
-                with strategy.scope():
-                    checkpoints.restore()
-                if strategy.is_chief:
-                    record(folder, recipe)  # keys with `may_differ` may have changed
-                    record_held_out(folder, recipe, task.corpus)
-                    if checkpoints.step == 0:
-                        task.record_rows(folder)
-                report = RunReport(CountedBatches(run.batches), checkpoints, began)
-                _train_prepared(run, recipe, folder, preemption, report, verbose)
-                _write_preset(run, folder, checkpoints)
-                if prints:
-                    print_report(report)
+                print_report(report)
     return run.translator
 
 

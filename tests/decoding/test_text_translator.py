@@ -40,7 +40,7 @@ class Echo(TextTranslator):
     def tokenizers_of(self, source, target):
         return self.known[source], self.known[target]
 
-    def n_best_of_tokens(self, tokens, n, search, progress, threads, images, prefixes, source, target):
+    def n_best_of_tokens(self, tokens, n, search, direction, progress, threads, images, prefixes):
         return [[Hypothesis(f"{len(row)}", 0.0)] for row in tokens]
 
 

@@ -130,7 +130,7 @@ def test_a_sentence_ends_at_its_own_limit_beside_longer_ones(tokenizers, tmp_pat
         ctranslate2.Translator(str(converted(Preset(tmp_path / "preset")))),
     )
     sentences = [random.integers(4, 25, count).tolist() for count in (3, 20, 40, 5, 60)]
-    found = engine.n_best_of_tokens(sentences, 3, SearchSettings(3))
+    found = engine.n_best_of_tokens(sentences, 3, SearchSettings(3), engine.direction())
     for sentence, hypotheses, limit in zip(sentences, found, (32, 44, 80, 32, 96), strict=True):
         pieces = [engine.source_tokenizer.vocabulary[token] for token in sentence]
         options = {"beam_size": 3, "num_hypotheses": 3, "length_penalty": 1, "min_decoding_length": 0}

@@ -330,10 +330,11 @@ def test_a_model_of_one_direction_takes_its_own_languages(named_languages):
 
 def test_the_bridge_embeds_sentences(multilingual):
     languages = ["en", "de", "en", "fr", "de", "en"]
+    texts = [*TEXTS[:5], "犬犬"]  # translation would copy the last
     model = served(multilingual)
     columns, rows, unknown, split = ask(
         model,
-        {"inputs": {"text": TEXTS, "language": languages}, "signature_name": "embed"},
+        {"inputs": {"text": texts, "language": languages}, "signature_name": "embed"},
         {"instances": [{"text": TEXTS[0], "language": "en"}], "signature_name": "embed"},
         {"instances": [{"text": TEXTS[0], "language": "xx"}], "signature_name": "embed"},
         {
@@ -342,8 +343,9 @@ def test_the_bridge_embeds_sentences(multilingual):
             "split_sentences": True,
         },
     )
-    expected = [multilingual.embed([text], code)[0] for text, code in zip(TEXTS, languages, strict=True)]
+    expected = [multilingual.embed([text], code)[0] for text, code in zip(texts, languages, strict=True)]
     np.testing.assert_allclose(columns.json()["outputs"], expected, atol=1e-5)
+    assert expected[-1].any()
     np.testing.assert_allclose(rows.json()["predictions"][0], expected[0], atol=1e-5)
     check_error(unknown, 400, "'xx'")
     check_error(split, 400, "split_sentences")

@@ -5,6 +5,7 @@ import json
 import shutil
 import time
 
+import keras
 import numpy as np
 import pytest
 from message_of import message_of
@@ -19,6 +20,8 @@ from kzoo.training.tasks import recipe_task
 
 FURTHER = ["ein Mann rennt", "ein Hund schläft", "ein Hund schläft", "", "Hunde", "Hunde schlafen"]
 NEW = ["ein Mann rennt", "ein Hund schläft", "Hunde schlafen"]  # the corpus has "Hunde"
+# A run sets a distribution on JAX, once for both models, and takes it back at its end.
+STRATEGY = "data_parallel" if keras.backend.backend() == "jax" else "one"
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +36,7 @@ def recipe(tmp_path_factory):
 @pytest.fixture(scope="module")
 def run(recipe, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
-    return folder, train(recipe, folder, verbose=0)
+    return folder, train(recipe, folder, verbose=0, strategy=STRATEGY)
 
 
 def test_the_reverse_model_is_trained_on_the_same_text(run):
@@ -43,6 +46,7 @@ def test_the_reverse_model_is_trained_on_the_same_text(run):
     assert reverse["monolingual_target"] == []
     assert (folder / REVERSE / "preset").is_dir()
     assert (translator.source_language, translator.target_language) == ("en", "de")
+    assert keras.distribution.distribution() is None
 
 
 def test_training_has_the_new_sentences_with_tagged_sources(run, recipe):
@@ -71,7 +75,7 @@ def test_a_stopped_run_goes_on_without_the_reverse_model(run, recipe, tmp_path):
     folder = shutil.copytree(run[0], tmp_path / "run")
     for later in ("preset", "checkpoints/epoch_0002", f"{REVERSE}/preset", f"{REVERSE}/checkpoints"):
         shutil.rmtree(folder / later)
-    translator = train(recipe, folder, verbose=0)
+    translator = train(recipe, folder, verbose=0, strategy=STRATEGY)
     assert not (folder / REVERSE / "preset").exists()
     for ours, theirs in zip(translator.get_weights(), run[1].get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)

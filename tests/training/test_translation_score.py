@@ -32,7 +32,7 @@ class Translates(TextTranslator):
 
     target_tokenizer = source_tokenizer
 
-    def n_best_of_tokens(self, tokens, n, search, progress, threads, images, prefixes, *direction):
+    def n_best_of_tokens(self, tokens, n, search, direction, progress, threads, images, prefixes):
         assert (n, prefixes, direction) == (1, None, ("en", "zh"))
         self.asked.append((tokens, search, images))
         return [[found] for found in self.found]
@@ -79,7 +79,7 @@ def test_low_scores_are_the_5th_percentile_of_each_direction():
         def tokenizers_of(self, source, target):
             return self.source_tokenizer, self.target_tokenizer
 
-        def n_best_of_tokens(self, tokens, n, search, progress, threads, images, prefixes, *direction):
+        def n_best_of_tokens(self, tokens, n, search, direction, progress, threads, images, prefixes):
             assert search is self.search
             return [[Hypothesis("", score - shifts[direction])] for score in np.linspace(-2, 0, 41)]
 
