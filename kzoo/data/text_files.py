@@ -12,11 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from kzoo.errors import UserError
+from kzoo.errors import UserError, first_line
 from kzoo.files import POINTER, check_file_name
 
 CHUNK = 1 << 20  # bytes
 LONGEST_LINE = 16_000_000  # characters: a packed file may hold a line larger than the memory
+DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)  # what reading a damaged file raises
 # Packed files are recognized by their name's ending or by their first bytes.
 PACKED = {".gz": gzip, ".bz2": bz2, ".xz": lzma}
 BEGINS = {gzip: rb"\x1f\x8b\x08", bz2: rb"BZh[1-9]1AY&SY", lzma: rb"\xfd7zXZ\x00"}
@@ -105,7 +106,7 @@ def stream_lines(path: Path, encoding: str = "") -> Iterator[str]:
             head = file.peek(8)
             packing = packing or next((one for one, begins in BEGINS.items() if re.match(begins, head)), None)
             yield from decode_lines(packing.open(file) if packing else file, str(path), encoding)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+    except DAMAGED as error:
         if getattr(error, "errno", None) is None:  # not from the operating system
             raise UserError(f"{path}: broken {packing.__name__} file ({error})") from None
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
@@ -172,6 +173,13 @@ def plain_lines(lines: Iterable[str], where: str, remedy: str) -> Iterator[str]:
         yield line
     if 0 < count == tabs:
         raise UserError(f"{where}: every line has a tab, as in a table: {remedy}")
+
+
+def unreadable(path: Path, error: Exception) -> UserError:
+    """Return what one of `DAMAGED` says of a file."""
+    if getattr(error, "errno", None) is not None:
+        return UserError(f"{path}: cannot be read ({error.strerror})")
+    return UserError(f"{path}: is damaged, or not what its name says ({first_line(error)})")
 
 
 def check_aligned(left: Text, right: Text):

@@ -1,13 +1,11 @@
 """Translation memories and XLIFF as units: the texts by language, streamed."""
 
 import importlib.util
-import lzma
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from kzoo.data.text_files import PACKED
+from kzoo.data.text_files import DAMAGED, PACKED, unreadable
 from kzoo.errors import UserError, first_line
 
 # Elements of TMX and XLIFF that stand for markup: what they contain is no text. Others are around text, such
@@ -19,7 +17,6 @@ UNTRANSLATED = {"new", "needs-translation", "initial"}
 
 # For lxml: what a file may not do.
 SAFE_XML = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False}
-DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)  # what reading a damaged file raises
 
 
 class LeftOut(NamedTuple):
@@ -151,10 +148,3 @@ def opened(path: Path) -> BinaryIO:
     """Return a file, unpacked, opened for reading."""
     packing = PACKED.get(path.suffix.lower())
     return packing.open(path) if packing else open(path, "rb")
-
-
-def unreadable(path: Path, error: Exception) -> UserError:
-    """Return what one of `DAMAGED` says of a file."""
-    if getattr(error, "errno", None) is not None:
-        return UserError(f"{path}: cannot be read ({error.strerror})")
-    return UserError(f"{path}: is damaged, or not what its name says ({first_line(error)})")
