@@ -2,10 +2,11 @@
 
 import importlib.util
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from kzoo.data.text_files import DAMAGED, PACKED, unreadable
+from kzoo.data.text_files import CHUNK, DAMAGED, PACKED, unreadable
 from kzoo.errors import UserError, first_line
 
 # Elements of TMX and XLIFF that stand for markup: what they contain is no text. Others are around text, such
@@ -25,6 +26,8 @@ class LeftOut(NamedTuple):
     why: str
     texts: Sequence
 
+
+LONGEST_UNIT = 1 << 24  # bytes: a packed file may hold more than the memory
 
 Unit = dict[str, Any] | LeftOut  # the first has texts by language
 
@@ -100,13 +103,23 @@ def _elements(path: Path, root: str, *tags: str) -> Iterator:
                     )
                 break
             file.seek(0)
-            parsed = etree.iterparse(file, tag=tags, remove_comments=True, remove_pis=True, **SAFE_XML)
-            for _, element in parsed:
-                check_no_entities(element, str(path))
-                yield element
-                element.clear()
-                while element.getprevious() is not None:
-                    del element.getparent()[0]
+            parser = etree.XMLPullParser(
+                ("end",), tag=tags, remove_comments=True, remove_pis=True, **SAFE_XML
+            )
+            size = 0
+            for chunk in iter(partial(file.read, CHUNK), b""):
+                parser.feed(chunk)
+                size += len(chunk)
+                for _, element in parser.read_events():
+                    check_no_entities(element, str(path))
+                    yield element
+                    element.clear()
+                    while element.getprevious() is not None:
+                        del element.getparent()[0]
+                    size = 0
+                if size > LONGEST_UNIT:
+                    raise UserError(f"{path}: over {LONGEST_UNIT:,} bytes without a translation")
+            parser.close()
     except etree.XMLSyntaxError as error:
         raise UserError(f"{path}, line {error.lineno}: not XML ({first_line(error)})") from None
     except DAMAGED as error:

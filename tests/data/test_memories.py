@@ -316,6 +316,7 @@ EXTERNAL = '<!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
         ("m.tmx.bz2", bz2.compress(b"<tmx/>")[:-5], "is damaged"),
         ("m.jsonl.xz", lzma.compress(b'{"en": "a"}')[:-20] + b"\xff" * 20, "is damaged"),
         ("m.tmx.gz", gzip.compress(TMX.format(tu(en="a", de="b")).encode())[:-20], ""),
+        ("m.tmx.gz", gzip.compress(b"<tmx><body>" + b"<x/>" * 5_000_000, 1), "bytes without"),
         ("m.xlf", XLIFF_1.format(trans_unit("a", "")), "without a translation"),
         ("m.zip", b"PK\x03\x04", "is damaged"),
         ("m.jsonl", '{"en": "a", "de": "b"}\n{"en": ', "line 2: not a JSON object"),
