@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from kzoo.data.kinds_of_rows import KindOfRows, lines_of
-from kzoo.data.text_files import DAMAGED, decode_lines, not_aligned, unpacked_name, unreadable
+from kzoo.data.text_files import DAMAGED, decode_lines, not_aligned, unpacked_name
 from kzoo.data.translation_memories import (
     LeftOut,
     Unit,
@@ -25,7 +25,7 @@ from kzoo.data.translation_memories import (
     tmx_units,
     xliff_units,
 )
-from kzoo.errors import UserError
+from kzoo.errors import UserError, unreadable
 from kzoo.text.languages import matching_code
 
 XLIFF = (".xlf", ".xliff", ".sdlxliff", ".mqxliff")

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from kzoo.errors import UserError, first_line
+from kzoo.errors import UserError
 from kzoo.files import POINTER, check_file_name
 
 CHUNK = 1 << 20  # bytes
@@ -173,13 +173,6 @@ def plain_lines(lines: Iterable[str], where: str, remedy: str) -> Iterator[str]:
         yield line
     if 0 < count == tabs:
         raise UserError(f"{where}: every line has a tab, as in a table: {remedy}")
-
-
-def unreadable(path: Path, error: Exception) -> UserError:
-    """Return what one of `DAMAGED` says of a file."""
-    if getattr(error, "errno", None) is not None:
-        return UserError(f"{path}: cannot be read ({error.strerror})")
-    return UserError(f"{path}: is damaged, or not what its name says ({first_line(error)})")
 
 
 def check_aligned(left: Text, right: Text):

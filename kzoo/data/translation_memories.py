@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from kzoo.data.text_files import CHUNK, DAMAGED, PACKED, unreadable
-from kzoo.errors import UserError, first_line
+from kzoo.data.text_files import CHUNK, DAMAGED, PACKED
+from kzoo.errors import UserError, first_line, unreadable
 
 # Elements of TMX and XLIFF that stand for markup: what they contain is no text. Others are around text, such
 # as TMX's `hi` and XLIFF's `g`, `pc` and `mrk`.

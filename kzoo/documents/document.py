@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from kzoo.data import text_files
+from kzoo.data.text_files import DAMAGED as DAMAGED_FILE
 from kzoo.documents.inline import Segment, plain, texts, translated, whole
 from kzoo.documents.placeholders import has_words
 from kzoo.documents.translating import translate_texts
-from kzoo.errors import UserError
+from kzoo.errors import UserError, unreadable
 from kzoo.files import atomic_write, check_file_name, check_writable
 
 # The module of each format, by the ending of the file's name. It has `read(path) -> Content`.
@@ -70,7 +70,7 @@ class Document:
             segments = [_checked(segment, path, longest) for segment in segments]
             self._segments = [segment for segment in segments if any(map(_needed, texts(segment.pieces)))]
         except DAMAGED as error:
-            raise text_files.unreadable(path, error) from None
+            raise unreadable(path, error) from None
         found = (text for segment in self._segments for text in texts(segment.pieces) if _needed(text))
         self.texts = list(dict.fromkeys(found))
 
@@ -102,7 +102,7 @@ class Document:
         except DAMAGED as error:
             if isinstance(error, OSError) and error.filename != str(self.path):
                 raise  # from writing
-            raise text_files.unreadable(self.path, error) from None
+            raise unreadable(self.path, error) from None
         return left
 
 
@@ -183,4 +183,4 @@ def check_ending(path: Path, output: Path):
 
 
 # What reading a damaged file raises: zipfile's errors, those of text, and deep nesting.
-DAMAGED = (*text_files.DAMAGED, zipfile.BadZipFile, RuntimeError, UnicodeError)
+DAMAGED = (*DAMAGED_FILE, zipfile.BadZipFile, RuntimeError, UnicodeError)

@@ -11,9 +11,8 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from kzoo.data.text_files import unreadable
 from kzoo.documents.document import DAMAGED, Document, check_is_document
-from kzoo.errors import UserError, printable
+from kzoo.errors import UserError, printable, unreadable
 from kzoo.serve.batching import Busy
 
 AT_A_TIME = 4  # documents: unpacked and read, one may take hundreds of megabytes
