@@ -65,6 +65,13 @@ def first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
+def unreadable(path: str | os.PathLike, error: Exception) -> UserError:
+    """Return the error for a file that cannot be read, or is damaged."""
+    if getattr(error, "errno", None) is not None:
+        return UserError(f"{path}: cannot be read ({error.strerror})")
+    return UserError(f"{path}: is damaged, or not what its name says ({first_line(error)})")
+
+
 def wrong_value(values: dict, error: Exception) -> str:
     """Return what is wrong with a value of a table, from msgspec's error.
 

@@ -19,7 +19,7 @@ from kzoo.serve.versions import NewVersions
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedPreset:
     """A preset to serve.
 
     Attributes:
@@ -42,16 +42,16 @@ class ModelsToServe:
     Attributes:
         presets: those to serve.
         search_of: returns a preset's search settings.
-        opened: returns a preset's translator, from the preset and its search settings.
+        open_translator: returns a preset's translator, from the preset and its search settings.
         terms: the server's glossaries.
         keep: minutes after which an idle model leaves the memory, as of `Served`.
         bounded: whether models may leave the memory to make room for others.
         options: other arguments of `Served`.
     """
 
-    presets: Sequence[Named]
+    presets: Sequence[NamedPreset]
     search_of: Callable[[Preset], SearchSettings]
-    opened: Callable[[Preset, SearchSettings], Any]
+    open_translator: Callable[[Preset, SearchSettings], Any]
     terms: Sequence[Terms]
     keep: float | None
     bounded: bool
@@ -91,15 +91,15 @@ class ModelsToServe:
         return NewVersions(watched, load) if watched else None
 
     @property
-    def _leave(self) -> bool:
-        """Whether models leave the memory."""
+    def _can_leave(self) -> bool:
+        """Whether models may leave the memory."""
         return self.keep is not None or self.bounded
 
     def _translator(self, preset: Preset):
         """Return a preset's translator; tried, if a request may have to load it again."""
         search = self.search_of(preset)
-        translator = self.opened(preset, search)
-        if self._leave and translator.engine != "keras":
+        translator = self.open_translator(preset, search)
+        if self._can_leave and translator.engine != "keras":
             tried = EngineSearch(translator, search, 1, start_backend)
             for key, rows in tried.usual():
                 tried.search(key, rows)
@@ -110,7 +110,7 @@ class ModelsToServe:
     def _check_unloading(self, translators: Sequence):
         """Name the models that stay in memory although others leave it; if all do, raise `UserError`."""
         pairs = zip(self.presets, translators, strict=True)
-        stay = [one.name for one, translator in pairs if self._leave and translator.engine == "keras"]
+        stay = [one.name for one, translator in pairs if self._can_leave and translator.engine == "keras"]
         if len(stay) == len(translators):
             raise UserError(f"{', '.join(stay)}: Keras cannot unload a model: leave --keep and --memory out")
         if stay:

@@ -106,7 +106,7 @@ def serve(
     )
     searches = list(map(search_of, located))
     with reserved(host, port) as listening:
-        from kzoo.cli.models_to_serve import ModelsToServe, Named
+        from kzoo.cli.models_to_serve import ModelsToServe, NamedPreset
         from kzoo.engine.loaded_models import LoadedModels
         from kzoo.serve import Keys
         from kzoo.serve import serve as serve_forever
@@ -116,11 +116,13 @@ def serve(
         accepted = keys and Keys.read(keys)
         models = ModelsToServe(
             presets=[
-                Named(one, preset, version or number or 1, Path(given) if number and not version else None)
+                NamedPreset(
+                    one, preset, version or number or 1, Path(given) if number and not version else None
+                )
                 for one, preset, number, given in zip(names, located, newest, presets, strict=True)
             ],
             search_of=search_of,
-            opened=partial(
+            open_translator=partial(
                 open_translator,
                 engine=engine,
                 compute_type=compute_type,

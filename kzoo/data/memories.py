@@ -17,17 +17,15 @@ from typing import Any
 import msgspec
 
 from kzoo.data.kinds_of_rows import KindOfRows, lines_of
-from kzoo.data.text_files import decode_lines, not_aligned, unpacked_name
+from kzoo.data.text_files import DAMAGED, decode_lines, not_aligned, unpacked_name
 from kzoo.data.translation_memories import (
-    DAMAGED,
     LeftOut,
     Unit,
     opened,
     tmx_units,
-    unreadable,
     xliff_units,
 )
-from kzoo.errors import UserError
+from kzoo.errors import UserError, unreadable
 from kzoo.text.languages import matching_code
 
 XLIFF = (".xlf", ".xliff", ".sdlxliff", ".mqxliff")
@@ -164,7 +162,7 @@ def _moses(path: Path, languages: Sequence[str], columns: Sequence, approved: bo
                     short, long = sorted(zip(counts, names, strict=True))[:: len(counts) - 1]
                     raise not_aligned(short[1], short[0], long[1], long[0])
                 yield dict(zip(languages, row, strict=True))
-    except (*DAMAGED, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+    except (*DAMAGED, zipfile.BadZipFile, RuntimeError) as error:
         raise unreadable(path, error) from None
 
 

@@ -16,7 +16,8 @@ from kzoo.errors import UserError
 from kzoo.files import POINTER, check_file_name
 
 CHUNK = 1 << 20  # bytes
-LONGEST_LINE = 1 << 26  # bytes; of a packed file, a line may be as long as the machine's memory
+LONGEST_LINE = 16_000_000  # characters: a packed file may hold a line larger than the memory
+DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)  # what reading a damaged file raises
 # Packed files are recognized by their name's ending or by their first bytes.
 PACKED = {".gz": gzip, ".bz2": bz2, ".xz": lzma}
 BEGINS = {gzip: rb"\x1f\x8b\x08", bz2: rb"BZh[1-9]1AY&SY", lzma: rb"\xfd7zXZ\x00"}
@@ -105,7 +106,7 @@ def stream_lines(path: Path, encoding: str = "") -> Iterator[str]:
             head = file.peek(8)
             packing = packing or next((one for one, begins in BEGINS.items() if re.match(begins, head)), None)
             yield from decode_lines(packing.open(file) if packing else file, str(path), encoding)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+    except DAMAGED as error:
         if getattr(error, "errno", None) is None:  # not from the operating system
             raise UserError(f"{path}: broken {packing.__name__} file ({error})") from None
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
@@ -127,7 +128,7 @@ def decode_lines(file: BinaryIO, where: str, encoding: str = "", any_text: bool 
         UserError: it begins like another file format, unless `any_text`; or a line is not in its encoding,
             has a NUL, or is longer than any text.
     """
-    file = io.BufferedReader(_Bounded(file, where), CHUNK)
+    file = io.BufferedReader(file, CHUNK)
     head, number = file.peek(), 0
     for begins, what in () if any_text else NOT_TEXT.items():
         if re.match(begins, head):
@@ -137,8 +138,13 @@ def decode_lines(file: BinaryIO, where: str, encoding: str = "", any_text: bool 
             raise UserError(f"{where}: is {what}, not plain text: {AS_LINES}")
     marked = next((name for mark, name in ENCODINGS.items() if head.startswith(mark)), "utf-8-sig")
     end = "\r" if b"\r" in head and b"\n" not in head else "\n"
+    text = io.TextIOWrapper(file, encoding or marked, newline=end)
     try:
-        for number, line in enumerate(io.TextIOWrapper(file, encoding or marked, newline=end), 1):
+        for number, line in enumerate(iter(partial(text.readline, LONGEST_LINE), ""), 1):
+            if len(line) == LONGEST_LINE:
+                raise UserError(
+                    f"{where}, line {number}: has over {LONGEST_LINE:,} characters, which is no sentence"
+                )
             if "\0" in line:
                 raise UserError(
                     f"{where}, line {number}: a NUL, which is not text; is this UTF-16, or a damaged file?"
@@ -149,28 +155,6 @@ def decode_lines(file: BinaryIO, where: str, encoding: str = "", any_text: bool 
         raise UserError(
             f"{where}, line {number}: not valid {(encoding or error.encoding).upper()} ({error.reason})"
         ) from None
-
-
-class _Bounded(io.RawIOBase):
-    """A file, named `where` in errors, whose lines have at most `LONGEST_LINE` bytes."""
-
-    def __init__(self, file: BinaryIO, where: str):
-        self._file, self._where, self._length = file, where, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer) -> int | None:
-        if not (count := self._file.readinto(buffer)):
-            return count
-        read = bytes(buffer[:count])
-        end = read.rfind(b"\n")
-        if end < 0:
-            end = read.rfind(b"\r")
-        self._length = self._length + count if end < 0 else count - end - 1
-        if self._length > LONGEST_LINE:
-            raise UserError(f"{self._where}: a line has over {LONGEST_LINE:,} bytes, which is no sentence")
-        return count
 
 
 def unpacked_name(path: Path) -> str:

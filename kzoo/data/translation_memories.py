@@ -1,14 +1,13 @@
 """Translation memories and XLIFF as units: the texts by language, streamed."""
 
 import importlib.util
-import lzma
-import zlib
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from kzoo.data.text_files import PACKED
-from kzoo.errors import UserError, first_line
+from kzoo.data.text_files import CHUNK, DAMAGED, PACKED
+from kzoo.errors import UserError, first_line, unreadable
 
 # Elements of TMX and XLIFF that stand for markup: what they contain is no text. Others are around text, such
 # as TMX's `hi` and XLIFF's `g`, `pc` and `mrk`.
@@ -19,7 +18,6 @@ UNTRANSLATED = {"new", "needs-translation", "initial"}
 
 # For lxml: what a file may not do.
 SAFE_XML = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False}
-DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)  # what reading a damaged file raises
 
 
 class LeftOut(NamedTuple):
@@ -28,6 +26,8 @@ class LeftOut(NamedTuple):
     why: str
     texts: Sequence
 
+
+LONGEST_UNIT = 1 << 24  # bytes: a packed file may hold more than the memory
 
 Unit = dict[str, Any] | LeftOut  # the first has texts by language
 
@@ -103,13 +103,23 @@ def _elements(path: Path, root: str, *tags: str) -> Iterator:
                     )
                 break
             file.seek(0)
-            parsed = etree.iterparse(file, tag=tags, remove_comments=True, remove_pis=True, **SAFE_XML)
-            for _, element in parsed:
-                check_no_entities(element, str(path))
-                yield element
-                element.clear()
-                while element.getprevious() is not None:
-                    del element.getparent()[0]
+            parser = etree.XMLPullParser(
+                ("end",), tag=tags, remove_comments=True, remove_pis=True, **SAFE_XML
+            )
+            size = 0
+            for chunk in iter(partial(file.read, CHUNK), b""):
+                parser.feed(chunk)
+                size += len(chunk)
+                for _, element in parser.read_events():
+                    check_no_entities(element, str(path))
+                    yield element
+                    element.clear()
+                    while element.getprevious() is not None:
+                        del element.getparent()[0]
+                    size = 0
+                if size > LONGEST_UNIT:
+                    raise UserError(f"{path}: over {LONGEST_UNIT:,} bytes without a translation")
+            parser.close()
     except etree.XMLSyntaxError as error:
         raise UserError(f"{path}, line {error.lineno}: not XML ({first_line(error)})") from None
     except DAMAGED as error:
@@ -151,10 +161,3 @@ def opened(path: Path) -> BinaryIO:
     """Return a file, unpacked, opened for reading."""
     packing = PACKED.get(path.suffix.lower())
     return packing.open(path) if packing else open(path, "rb")
-
-
-def unreadable(path: Path, error: Exception) -> UserError:
-    """Return what one of `DAMAGED` says of a file."""
-    if getattr(error, "errno", None) is not None:
-        return UserError(f"{path}: cannot be read ({error.strerror})")
-    return UserError(f"{path}: is damaged, or not what its name says ({first_line(error)})")

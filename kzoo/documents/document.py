@@ -1,17 +1,16 @@
 """A document of any format: its texts, each once, and the same document with their translations."""
 
 import importlib
-import lzma
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from kzoo.data.text_files import DAMAGED as DAMAGED_FILE
 from kzoo.documents.inline import Segment, plain, texts, translated, whole
 from kzoo.documents.placeholders import has_words
 from kzoo.documents.translating import translate_texts
-from kzoo.errors import UserError, first_line
+from kzoo.errors import UserError, unreadable
 from kzoo.files import atomic_write, check_file_name, check_writable
 
 # The module of each format, by the ending of the file's name. It has `read(path) -> Content`.
@@ -71,7 +70,7 @@ class Document:
             segments = [_checked(segment, path, longest) for segment in segments]
             self._segments = [segment for segment in segments if any(map(_needed, texts(segment.pieces)))]
         except DAMAGED as error:
-            raise _unreadable(path, error) from None
+            raise unreadable(path, error) from None
         found = (text for segment in self._segments for text in texts(segment.pieces) if _needed(text))
         self.texts = list(dict.fromkeys(found))
 
@@ -103,7 +102,7 @@ class Document:
         except DAMAGED as error:
             if isinstance(error, OSError) and error.filename != str(self.path):
                 raise  # from writing
-            raise _unreadable(self.path, error) from None
+            raise unreadable(self.path, error) from None
         return left
 
 
@@ -184,13 +183,4 @@ def check_ending(path: Path, output: Path):
 
 
 # What reading a damaged file raises: zipfile's errors, those of text, and deep nesting.
-DAMAGED = (
-    OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError, NotImplementedError,
-    UnicodeError,
-)  # fmt: skip
-
-
-def _unreadable(path: Path, error: Exception) -> UserError:
-    if getattr(error, "errno", None) is not None:
-        return UserError(f"{path}: cannot be read ({error.strerror})")
-    return UserError(f"{path}: is damaged, or not what its name says ({first_line(error)})")
+DAMAGED = (*DAMAGED_FILE, zipfile.BadZipFile, RuntimeError, UnicodeError)

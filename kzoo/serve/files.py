@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from kzoo.documents.document import DAMAGED, Document, check_is_document
-from kzoo.errors import UserError, first_line, printable
+from kzoo.errors import UserError, printable, unreadable
 from kzoo.serve.batching import Busy
 
 AT_A_TIME = 4  # documents: unpacked and read, one may take hundreds of megabytes
@@ -147,9 +147,7 @@ class Upload:
                     if member.filename.lower().endswith(MARKUP):
                         yield archive.read(member)
         except DAMAGED as error:
-            raise UserError(
-                f"{self._path}: is damaged, or not what its name says ({first_line(error)})"
-            ) from None
+            raise unreadable(self._path, error) from None
 
     def translated(self, document: Document, translations: dict[str, str], target: str) -> bytes:
         """Return the file of the document with translations."""

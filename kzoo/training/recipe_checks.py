@@ -139,12 +139,12 @@ def check_have_effect(recipe: Recipe, where: str, names: Iterable[str] = tuple(K
     for use in dict.fromkeys(use for declared in changed for use in declared.metadata["uses"]):
         if use.holds(recipe):
             continue
-        names = ", ".join(declared.name for declared in changed if use in declared.metadata["uses"])
+        idle = ", ".join(declared.name for declared in changed if use in declared.metadata["uses"])
         otherwise = use.otherwise.format(recipe=recipe)
         near = nearest(recipe.preset, list(BUILDERS)) if use is BUILDER else ""  # a misspelt builder?
         known = f" (among builders: {near})" if near.startswith("did you mean") else ""
         raise UserError(
-            f"{where}: {names} would change nothing with {otherwise}{known}: remove it, or keep its default"
+            f"{where}: {idle} would change nothing with {otherwise}{known}: remove it, or keep its default"
         )
 
 

@@ -4,6 +4,8 @@ import bz2
 import gzip
 import json
 import lzma
+import subprocess
+import sys
 import tracemalloc
 import warnings
 import zipfile
@@ -268,6 +270,32 @@ def test_large_files_are_streamed(ending, tmp_path):
     assert peak < 6e6
 
 
+# Of the process: tracemalloc does not see what lxml allocates.
+MEASURED = """
+import re, sys
+from pathlib import Path
+from kzoo.data.memories import memory_rows
+def peak():
+    return int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
+rows = memory_rows(Path(sys.argv[1]), ("en", "de"))
+next(rows)
+before = peak()
+print(sum(1 for _ in rows), peak() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux has /proc")
+@pytest.mark.parametrize("ending", ["tmx", "xlf"])
+def test_units_that_were_read_leave_the_memory(ending, tmp_path):
+    """Kept, 100,000 units would take over 100 MB."""
+    one = tu(en="A dog.", de="Ein Hund.") if ending == "tmx" else trans_unit("A dog.", "<target>b</target>")
+    whole = (TMX if ending == "tmx" else XLIFF_1).format(one * 100_000)
+    path = written(tmp_path / f"m.{ending}", whole)
+    done = subprocess.run([sys.executable, "-c", MEASURED, path], check=True, capture_output=True, text=True)
+    count, kibibytes = map(int, done.stdout.split())
+    assert count == 99_999 and kibibytes < 30_000
+
+
 ENTITIES = '<!DOCTYPE tmx [<!ENTITY a "dog"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>'
 EXTERNAL = '<!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
 
@@ -290,10 +318,12 @@ EXTERNAL = '<!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
         ("m.tmx.bz2", bz2.compress(b"<tmx/>")[:-5], "is damaged"),
         ("m.jsonl.xz", lzma.compress(b'{"en": "a"}')[:-20] + b"\xff" * 20, "is damaged"),
         ("m.tmx.gz", gzip.compress(TMX.format(tu(en="a", de="b")).encode())[:-20], ""),
+        ("m.tmx.gz", gzip.compress(b"<tmx><body>" + b"<x/>" * 5_000_000, 1), "bytes without"),
         ("m.xlf", XLIFF_1.format(trans_unit("a", "")), "without a translation"),
         ("m.zip", b"PK\x03\x04", "is damaged"),
         ("m.jsonl", '{"en": "a", "de": "b"}\n{"en": ', "line 2: not a JSON object"),
-        ("m.jsonl.gz", gzip.compress(b'{"en": "' + b"a" * 70_000_000, 1), "a line has over"),
+        ("m.jsonl.gz", gzip.compress(b'{"en": "' + b"a" * 20_000_000, 1), "line 1: has over"),
+        ("m.jsonl.gz", gzip.compress(b"\n" + b"a\r" * 10_000_000, 1), "line 2: has over"),
         ("m.jsonl", "[1]\n", "line 1: not a JSON object"),
         ("m.jsonl", "[" * 100_000, "line 1: not a JSON object"),
         ("m.jsonl", b'{"en": "\xff"}', "line 1: not valid UTF-8"),
