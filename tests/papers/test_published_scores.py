@@ -12,6 +12,14 @@ POPE_TINY = ("pope_tiny", "sine_tiny", "rope_tiny")
 METRICS = {"BLEU": "bleu", "BLEU, lowercased": "bleu_lowercased", "chrF2": "chrf2", "TER": "ter"}
 
 
+def test_own_text():
+    systems = {"kzoo": "kzoo", "Eole, tuned": "eole_tuned", "JoeyNMT, tuned": "joeynmt_tuned"}
+    for row, system in systems.items():
+        for metric in ("BLEU", "chrF2"):
+            ours = [read(OWN, f"scores/multi30k_en_de_10000_10min_{system}_1.json", metric)]
+            check(OWN, "10,000 pairs, 10 minutes", 0, row, metric, ours)
+
+
 def test_pope():
     rows = {"learned_tiny": ["learned", "learned_2"], "bias of the scores (Eq. 11), tiny": ["bias", "bias_2"]}
     rows |= {"pope in each head, tiny": ["heads"], "pope_base": ["pope_base"], "sine_base": ["sine_base"]}
