@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from kzoo.errors import UserError
-from kzoo.serve.inputs import Limits, image_kind
+from kzoo.serve.inputs import Limits, features, image_kind
 from kzoo.serve.served import BROKEN, Served
 from kzoo.text.hypotheses import Hypothesis
 
@@ -144,8 +144,8 @@ class RequestReader:
         if len(set(counts.values())) > 1:
             each = ", ".join(f"{count:,} of {key}" for key, count in counts.items())
             raise UserError(f"all inputs must have a row for each text: there are {each}")
-        if inputs.get("image") == STRINGS:  # pictures
-            columns["image"] = [value.b64 for value in columns["image"]]
+        if image := inputs.get("image"):
+            columns["image"] = _images(columns["image"], image)
         return PredictRequest(name, columns, by_row, asked.split_sentences)
 
 
@@ -190,6 +190,13 @@ def decoded(decoder: msgspec.json.Decoder, content: bytes | Raw, called: str) ->
         return decoder.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{called}: {error}") from None
+
+
+def _images(values: list, tensor: Tensor) -> list:
+    """Return an input's images: bytes, or arrays of numbers."""
+    if tensor.dtype == "DT_STRING":
+        return [value.b64 for value in values]
+    return [features(value, tensor.shape[1:], number) for number, value in enumerate(values, 1)]
 
 
 def answer(request: PredictRequest, outputs: dict[str, list], lacking: Sequence[str] = ()) -> bytes:
