@@ -71,7 +71,8 @@ class Keys:
 
 def sent_key(scope) -> str | None:
     """Return the key in a request's Authorization header or in its address."""
-    scheme, _, key = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1").partition(" ")
+    header = dict(scope["headers"]).get(b"authorization", b"")
+    scheme, _, key = header.decode("utf-8", "replace").partition(" ")
     if scheme.lower() == "bearer" and key.strip():
         return key.strip()
     return parse_qs(scope["query_string"].decode("latin-1")).get("api_key", [None])[0]

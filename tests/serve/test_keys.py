@@ -49,6 +49,7 @@ def test_valid_keys_in_the_header_the_address_and_the_body(ask):
         ("POST", PREDICT, {"json": BODY, **bearer(KEY)}),
         ("POST", PREDICT, {"json": BODY, "params": {"api_key": OTHER}}),
         ("GET", "/v1/models/tiny", bearer(KEY)),
+        ("GET", "/v1/models/tiny", bearer(OTHER)),
         ("POST", "/translate", {"json": FIELDS | {"api_key": KEY}}),
         ("POST", "/translate", {"json": FIELDS, **bearer(KEY)}),
         ("POST", "/translate", {"data": FIELDS | {"api_key": OTHER}}),
