@@ -56,8 +56,11 @@ def used(commands_load, tmp_path, monkeypatch):
     commands_load(lambda _: Copier(used))
     monkeypatch.setenv("KERAS_BACKEND", "tensorflow")  # which a SavedModel needs
     monkeypatch.setattr("kzoo.export.export_saved_model", lambda model, *_, **__: used.add(model.search))
-    stub = lambda model, name, *_, **__: SimpleNamespace(search=model.search, name=name, engine=model.engine)  # noqa: E731
-    monkeypatch.setattr("kzoo.serve.Served", stub)
+
+    def stub(model, name, *_, **__):
+        return SimpleNamespace(search=model.search, name=name, engine=model.engine, metrics=None)
+
+    monkeypatch.setattr("kzoo.cli.models_to_serve.Served", stub)
     monkeypatch.setattr("kzoo.serve.serve", lambda served, *_: used.update(model.search for model in served))
     monkeypatch.setattr("kzoo.serve.startup.end_on_sigterm", lambda: None)
     return used

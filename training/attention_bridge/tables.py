@@ -401,7 +401,7 @@ def budget_of(recipe: Recipe, folder: Path) -> dict[str, float]:
     one_pass = dataclasses.replace(recipe, batches_per_epoch=0)
     task, translator = SeveralDirections(one_pass, recipe_corpus(recipe)), load(folder)
     tokenizers = [translator.tokenizers[language] for language in task.text_languages]
-    batches = len(task.batches(tokenized(tokenizers, task.sides), translator.max_length))
+    batches = len(task.batches(translator, tokenized(tokenizers, task.sides)))
     epoch = recipe.batches_per_epoch or batches
     updates = planned_steps(dataclasses.replace(recipe, epochs=len(epochs)), epoch)
     return {
