@@ -17,8 +17,6 @@ also resumes a stopped training. How long the trainings took is printed, but com
 
 import argparse
 import json
-import os
-import subprocess
 import time
 from pathlib import Path
 
@@ -27,7 +25,7 @@ from kzoo.data.text_files import read_lines
 from kzoo.evaluation import compare_bleu, comparison_table, score_table, score_translations
 from kzoo.files import write_json
 from kzoo.training import Recipe, read_recipe
-from training import SYSTEMS, python_of, use_cores, write_corpus
+from training import python_of, run_in, use_cores, write_corpus
 
 TESTS = ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"]
 
@@ -94,16 +92,7 @@ def with_kzoo(recipe: Recipe, folder: Path) -> dict[str, list[str]]:
 
 def with_peer(name: str, python: Path, folder: Path) -> dict[str, list[str]]:
     """Train and translate in the system's environment; return the translations of each test."""
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    with open(folder / "log", "wb") as log:
-        subprocess.run(
-            [str(python), str(SYSTEMS / f"bleu_{name}.py"), str(folder.absolute())],
-            cwd=folder,
-            env=environment,
-            stdout=log,
-            stderr=log,
-            check=True,
-        )
+    run_in(python, f"bleu_{name}.py", folder)
     return {test: read_lines(folder / f"{test}.de").sentences for test in TESTS}
 
 

@@ -24,7 +24,6 @@ quiet machine.
 
 import argparse
 import json
-import os
 import random
 import statistics
 import subprocess
@@ -36,7 +35,7 @@ from kzoo.data import open_corpus
 from kzoo.data.text_files import read_lines
 from kzoo.evaluation import score_translations
 from kzoo.files import write_json
-from training import MODELS, SYSTEMS, make_environment, use_cores
+from training import MODELS, make_environment, run_in, use_cores
 
 # Name: the corpus, its languages, its test set.
 CORPORA = {
@@ -160,16 +159,7 @@ def with_rival(system: str, seed: int, text: Path, folder: Path, options: argpar
     learn_subwords(folder, settings)
     settings["until"] = time.time() + 60 * options.minutes
     write_json(folder / "settings.json", settings)
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    with open(folder / "log", "wb") as log:
-        subprocess.run(
-            [str(python), str(SYSTEMS / f"own_text_{name}.py"), str(folder.absolute())],
-            cwd=folder,
-            env=environment,
-            stdout=log,
-            stderr=log,
-            check=True,
-        )
+    run_in(python, f"own_text_{name}.py", folder)
 
 
 def kzoo_choice(train: list[str], options: argparse.Namespace) -> dict:

@@ -128,6 +128,14 @@ def make_environment(name: str) -> Path:
     return python
 
 
+def run_in(python: Path, script: str, folder: Path):
+    """Run a script of `training_systems` with a system's python, in a folder, where it also logs."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    command = [str(python), str(SYSTEMS / script), str(folder.absolute())]
+    with open(folder / "log", "wb") as log:
+        subprocess.run(command, cwd=folder, env=environment, stdout=log, stderr=log, check=True)
+
+
 def write_corpus(folder: Path, options: argparse.Namespace):
     """Write a random part of Multi30k's training pairs, subwords learned from all, and the settings."""
     from kzoo.data import open_corpus

@@ -1,11 +1,34 @@
-"""Servers that the tests ask."""
+"""Other programs that the tests ask."""
 
 import contextlib
+import os
 import socket
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 import httpx
+import pytest
+
+# Argos splits texts into sentences with a model from another site than PyPI: here, each text is a sentence.
+UNSPLIT = """
+from argostranslate.sbd import MiniSBDSentencizer
+MiniSBDSentencizer.split_sentences = lambda self, text: [text]
+"""
+
+
+def skip_unless_had(package: str, folder: Path):
+    """Skip the test if a package cannot be downloaded from PyPI, to a folder."""
+    download = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, package]
+    if subprocess.run(download).returncode:
+        pytest.skip(f"{package} cannot be downloaded from PyPI")
+
+
+def with_empty_home(folder: Path) -> dict:
+    """Return options of `subprocess.run` for a program that has a folder as its home and nothing of ours."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "XDG_"))}
+    return {"cwd": folder, "env": kept | {"HOME": str(folder)}}
 
 
 @contextlib.contextmanager

@@ -4,7 +4,6 @@ The answers are compared field by field; what may differ is in `DIFFERENT`, with
 """
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -12,18 +11,13 @@ import sys
 
 import httpx
 import pytest
-from running import serving
+from running import UNSPLIT, serving, skip_unless_had, with_empty_home
 
 from kzoo.hub import seal
 from kzoo.presets import locate
 
 PRESET, LIBRETRANSLATE = "pope_small_multi30k_en_de", "libretranslate==1.9.6"
 INSTALL = "import sys; from argostranslate import package; [*map(package.install_from_path, sys.argv[1:])]"
-# Argos splits texts into sentences with a model from another site than PyPI: here, each text is a sentence.
-UNSPLIT = """
-from argostranslate.sbd import MiniSBDSentencizer
-MiniSBDSentencizer.split_sentences = lambda self, text: [text]
-"""
 SERVE = UNSPLIT + "from libretranslate import main; main()"
 # Argos's search, of which `--beam` and `--length-penalty` are the same.
 SEARCH = ["--beam", "4", "--length-penalty", "0.2"]
@@ -138,14 +132,10 @@ def packages(presets, tmp_path_factory):
 def installed(python, tmp_path_factory):
     """The Python that has LibreTranslate and Argos Translate, with an empty home."""
     folder = tmp_path_factory.mktemp("libretranslate")
-    download = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, LIBRETRANSLATE]
-    if subprocess.run(download).returncode:
-        pytest.skip(f"{LIBRETRANSLATE} cannot be downloaded from PyPI")
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "XDG_"))
-    }
-    environment |= {"HOME": str(folder), "ARGOS_COMPUTE_TYPE": "float32"}
-    return python("libretranslate", LIBRETRANSLATE), {"cwd": folder, "env": environment}
+    skip_unless_had(LIBRETRANSLATE, folder)
+    options = with_empty_home(folder)
+    options["env"]["ARGOS_COMPUTE_TYPE"] = "float32"
+    return python("libretranslate", LIBRETRANSLATE), options
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from running import serving
+from running import UNSPLIT, serving, skip_unless_had, with_empty_home
 
 from kzoo.data.memories import memory_rows
 from kzoo.engine.translator import CTranslate2Translator
@@ -17,11 +17,6 @@ from kzoo.presets import locate
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/tools.md").read_text("utf-8")
 PRESET, ARGOS = "pope_small_multi30k_en_de", "argostranslate==1.11.0"
-# Argos splits texts into sentences with a model from another site than PyPI: here, each text is a sentence.
-UNSPLIT = """
-from argostranslate.sbd import MiniSBDSentencizer
-MiniSBDSentencizer.split_sentences = lambda self, text: [text]
-"""
 SENTENCES = """
 import json, sys
 from argostranslate import translate
@@ -122,15 +117,10 @@ def test_training_text(shell, tmp_path):
 def argos(python, tmp_path_factory):
     """The Python that has Argos Translate, and the options of its processes: a folder with the package."""
     folder = tmp_path_factory.mktemp("argos")
-    download = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, ARGOS]
-    if subprocess.run(download).returncode:
-        pytest.skip(f"{ARGOS} cannot be downloaded from PyPI")
+    skip_unless_had(ARGOS, folder)
     export = re.sub("^kzoo ", "", commands("Argos Translate")[0]).split()
     subprocess.run([sys.executable, "-m", "kzoo", *export], cwd=folder, check=True)
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "XDG_"))
-    }
-    return python("argos", ARGOS), {"cwd": folder, "env": environment | {"HOME": str(folder)}}
+    return python("argos", ARGOS), with_empty_home(folder)
 
 
 def test_argos(argos):
