@@ -167,7 +167,7 @@ def kzoo_choice(train: list[str], options: argparse.Namespace) -> dict:
     from kzoo.training.choice import choose
 
     _, source, target, _ = CORPORA[options.corpus]
-    values = {"source": source, "target": target, "train": train, "val": 0, "minutes": options.minutes}
+    values = {"source": source, "target": target, "train": train, "minutes": options.minutes}
     chosen = {key: choice.value for key, choice in choose(values).items()}
     model = MODELS[chosen["preset"].removeprefix("pope_")]
     keys = ("vocabulary_size", "tokens", "warmup_steps", "rate_factor", "clip_norm")

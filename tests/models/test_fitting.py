@@ -6,6 +6,7 @@ import pytest
 from message_of import message_of
 
 from kzoo.data import Batches
+from kzoo.models.fitting import adapted
 from kzoo.presets import attention_bridge_bilingual_tiny
 from kzoo.presets.assembly import transformer
 from kzoo.text import SubwordTokenizer, train_subwords
@@ -81,3 +82,13 @@ def test_a_fit_whose_first_batch_fails_leaves_the_weights_as_they_were(error):
     for weight, old in zip(model.get_weights(), before, strict=True):
         np.testing.assert_array_equal(weight, old)
     assert model.translate(["a dog runs"]) == expected
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="only TensorFlow reads ahead by tf.data")
+def test_the_end_of_an_epoch_waits_for_no_tuning():
+    tokenizer = SubwordTokenizer(train_subwords(ENGLISH + GERMAN, 40))
+    batches = Batches(tokenizer(ENGLISH), tokenizer(GERMAN), tokens=64)
+    dataset = adapted(batches).get_tf_dataset()
+    assert dataset.options().autotune.enabled is False
+    read = list(dataset.as_numpy_iterator())
+    keras.tree.map_structure(np.testing.assert_array_equal, read, [batches[i] for i in range(len(batches))])
