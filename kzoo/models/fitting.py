@@ -13,8 +13,8 @@ from kzoo.errors import UserError
 class WithoutAutotuning(PyDatasetAdapter):
     """How `fit` reads batches on TensorFlow: as Keras does, but `tf.data` does not tune how it reads ahead.
 
-    It tunes in a thread that sleeps, twice as long each time and up to a minute, and the end of each epoch
-    waits until it wakes: up to half of the time (TensorFlow 2.21.0).
+    It tunes in a thread that sleeps, twice as long each time and up to a minute. At the end of many epochs,
+    `tf.data` waits until it wakes (findings/keras_on_tensorflow_waits_after_each_epoch.sh).
     """
 
     def get_tf_dataset(self):
