@@ -106,7 +106,7 @@ def test_a_device_is_ctranslate2_s(command, used, monkeypatch):
         model.engine = f"ctranslate2 {compute_type} on {device}"
         return model
 
-    monkeypatch.setattr("kzoo.engine.conversion.why_not", lambda preset: None)
+    monkeypatch.setattr("kzoo.engine.choice.why_not", lambda *_: None)
     monkeypatch.setattr("kzoo.engine.translator.CTranslate2Translator", opened)
     options = ["--device", "cuda", "--compute-type", "float16", "--length-penalty", "1"]
     found = CliRunner().invoke(cli.app, [*COMMANDS[command], *options])

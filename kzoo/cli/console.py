@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kzoo.compiled_programs import keep_compiled_programs
 from kzoo.decoding.search_settings import SearchSettings
-from kzoo.engine import Device, Engine, chosen_engine
+from kzoo.engine import Device, Engine
 from kzoo.errors import UserError, first_line
 from kzoo.hub.preset import Preset
 from kzoo.presets import shelf
@@ -43,9 +43,9 @@ def open_translator(
         UserError: as `chosen_engine`; Keras is chosen, but a compute type or device of CTranslate2's is
             requested.
     """
-    from kzoo.engine.conversion import why_not
+    from kzoo.engine.choice import chosen_engine
 
-    if chosen_engine(engine, lambda: why_not(preset), search, needs) == "ctranslate2":
+    if chosen_engine(engine, preset, search, needs) == "ctranslate2":
         from kzoo.engine.translator import CTranslate2Translator
 
         translator = CTranslate2Translator(preset, compute_type, device=device, loaded_models=loaded_models)

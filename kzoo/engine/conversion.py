@@ -1,16 +1,15 @@
 """A Transformer's preset as a CTranslate2 model, read from the preset's files without a Keras model."""
 
 import contextlib
-import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from sentencepiece import SentencePieceProcessor
 
-from kzoo.engine import why_not_imported
+from kzoo.engine import import_ctranslate2
+from kzoo.engine.choice import ACTIVATIONS, SIDES, asset, pieces_of, why_not
 from kzoo.errors import UserError
 from kzoo.files import atomic_folder, cached_folder, write_json
 from kzoo.hub.preset import CONFIG_FILE, SEARCH_FILE, Preset, holds_values
@@ -20,64 +19,11 @@ from kzoo.text.vocabulary import END, NOT_TEXT, UNKNOWN
 from kzoo.transformer_weights import ATTENTIONS, FEEDFORWARD, layer_path
 
 FORMAT = 4  # increase it when the conversion changes: cached models are then converted again
-# Keras's names, and CTranslate2's.
-ACTIVATIONS = {"relu": "RELU", "silu": "SWISH", "gelu": "GELU"}
-POSITIONS = ("bias", "learned", "none", "pope", "sine")  # a user's own encodings may be anything
 UNLIKELY = -60_000.0  # bias of tokens that never occur in text; fits into float16
 BUCKETS, MAX_DISTANCE = 32, 128  # of relative positions, unless the preset sets them
-MOST_LAYERS = 1000
-LARGEST_TABLE = 10**8  # numbers
-SIDES = ("source", "target")
-TOKENIZERS = ("SubwordTokenizer", "MarianTokenizer", "LanguageTokenizer")
 OPTIONS = ("language", "normalize_punctuation", "languages", "names")  # of tokenizers with a vocabulary
 
 Weight = Callable[..., np.ndarray]  # of a layer's path, a variable's number there, and its shape
-
-
-def why_not(preset: Preset) -> str | None:
-    """Return why CTranslate2's format cannot hold a preset; `None` if it can."""
-    try:
-        return _other_kind(preset) or _other_counts(preset)
-    except UserError as error:  # a damaged preset
-        return str(error)
-    except (AttributeError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
-        return f"{preset} is damaged: {error!r}"
-
-
-def _other_kind(preset: Preset) -> str | None:
-    """Return which part of a preset's model CTranslate2's format has not, if any."""
-    kind, config = preset.backbone["class_name"], preset.backbone["config"]
-    if kind != "TransformerBackbone" or config["image_shape"] is not None:
-        return f"CTranslate2's format holds Transformers that read text only, not this {kind}"
-    options, width = config["position_options"], config["width"]
-    refused = {
-        "position_encoding": config["position_encoding"] not in POSITIONS,
-        "source_embedding": config["source_embedding"] != "lookup",
-        "activation": config["activation"] not in ACTIVATIONS,
-        # From an untrusted file: the conversion would fill the memory.
-        "num_layers": config["num_layers"] > MOST_LAYERS,
-        "decoder_layers": (config.get("decoder_layers") or 0) > MOST_LAYERS,
-        "max_length": config["max_length"] * width > LARGEST_TABLE,
-        "position_options": options.get("per_head") or options.get("first_order", 0) * width > LARGEST_TABLE,
-    }
-    if name := next((name for name, found in refused.items() if found), None):
-        return f"CTranslate2's Transformer has no {name}={config[name]!r}"
-    tokenizers = (preset.object(name)["class_name"] for name in preset.settings["tokenizers"])
-    if other := next((one for one in tokenizers if one not in TOKENIZERS), None):
-        return f"CTranslate2 takes plain SentencePiece, not a {other}"
-    if (translator := preset.settings["class"]) != "Translator":
-        return f"CTranslate2 does what a Translator does; this is a {translator}"
-    return None
-
-
-def _other_counts(preset: Preset) -> str | None:
-    """Return that a preset's tokenizers have other numbers of tokens than its model, if so."""
-    config, names = preset.backbone["config"], preset.settings["tokenizers"]
-    source, target = config["source_vocabulary_size"], config["target_vocabulary_size"]
-    for side, size, name in zip(SIDES, (source, target or source), names, strict=True):
-        if size != (count := len(_pieces(preset, name))):
-            return f"CTranslate2 needs a piece for each token; here {count} for {size} {side} tokens"
-    return None
 
 
 def converted(preset: Preset) -> Path:
@@ -132,8 +78,9 @@ def convert(
             missing, unexpected, of another shape, not finite, too large for the precision, or stored in
             another file.
     """
-    if reason := why_not(preset) or why_not_imported():
+    if reason := why_not(preset):
         raise UserError(reason)
+    import_ctranslate2()
     from ctranslate2.specs import TransformerSpec
     from ctranslate2.specs.common_spec import Activation
 
@@ -154,7 +101,7 @@ def convert(
     with _weights(preset, precision) as weight:
         _fill(spec, config, weight, positions)
     names = dict(zip(SIDES, preset.settings["tokenizers"], strict=True))
-    pieces = {side: _pieces(preset, name) for side, name in names.items()}
+    pieces = {side: pieces_of(preset, name) for side, name in names.items()}
     special = slice(UNKNOWN, END + 1)
     pieces["source"][special] = pieces["target"][special]  # which CTranslate2 looks up on both sides
     spec.register_source_vocabulary(pieces["source"])
@@ -166,26 +113,13 @@ def convert(
     with atomic_folder(output) as unfinished:
         spec.save(str(unfinished))
         for side, name in names.items():
-            (unfinished / f"{side}.spm").write_bytes(preset.read(_asset(name, MODEL_FILE)))
-            if _asset(name, PIECES_FILE) in preset.files:
+            (unfinished / f"{side}.spm").write_bytes(preset.read(asset(name, MODEL_FILE)))
+            if asset(name, PIECES_FILE) in preset.files:
                 config = preset.object(name)["config"]
                 options = {key: config[key] for key in OPTIONS if key in config}
                 write_json(unfinished / f"{side}.json", {"vocabulary": pieces[side], **options})
         if arguments is not None:
             write_json(unfinished / "translate_batch.json", arguments)
-
-
-def _asset(tokenizer: str, name: str) -> str:
-    """Return the name of a tokenizer's file in its preset."""
-    return f"assets/{tokenizer.removesuffix('.json')}/{name}"
-
-
-def _pieces(preset: Preset, tokenizer: str) -> list[str]:
-    """Return a vocabulary's pieces in the order of their ids."""
-    if (listed := _asset(tokenizer, PIECES_FILE)) in preset.files:
-        return json.loads(preset.read(listed))
-    processor = SentencePieceProcessor(model_proto=preset.read(_asset(tokenizer, MODEL_FILE)))
-    return [processor.id_to_piece(token) for token in range(processor.vocab_size())]
 
 
 @contextlib.contextmanager

@@ -13,8 +13,9 @@ import numpy as np
 
 from kzoo.decoding.search_settings import SearchSettings, output_limit, padded_length
 from kzoo.decoding.text_translator import TextTranslator
-from kzoo.engine import Device, usable_cores, why_not_imported, why_not_searched
-from kzoo.engine.conversion import SIDES, as_preset, convert, converted
+from kzoo.engine import Device, import_ctranslate2, usable_cores
+from kzoo.engine.choice import SIDES, why_not
+from kzoo.engine.conversion import as_preset, convert, converted
 from kzoo.engine.loaded_models import LoadedModels
 from kzoo.errors import UserError, first_line
 from kzoo.files import read_object
@@ -61,7 +62,7 @@ class CTranslate2Translator(TextTranslator):
         search: the default search settings.
 
     Raises:
-        UserError: CTranslate2 cannot be imported, cannot hold the model (`kzoo.engine.conversion.why_not`),
+        UserError: CTranslate2 cannot be imported, cannot hold the model (`kzoo.engine.choice.why_not`),
             or cannot compute in that type on this device; there is no such device.
 
     Example:
@@ -79,8 +80,6 @@ class CTranslate2Translator(TextTranslator):
         device: Device = "auto",
         loaded_models: LoadedModels | None = None,
     ):
-        if reason := why_not_imported():
-            raise UserError(f"{reason}, or use engine keras")
         model = model or converted(preset)
         self.preset, self._process = preset, os.getpid()
         self.search = preset.search
@@ -129,7 +128,7 @@ class CTranslate2Translator(TextTranslator):
             return cls(preset, compute_type, threads, model, device)
 
     def check_search(self, search: SearchSettings):
-        if reason := why_not_searched(search):
+        if reason := why_not(search=search):
             raise UserError(reason)
 
     def n_best_of_tokens(
@@ -235,7 +234,7 @@ class CTranslate2Translator(TextTranslator):
 
 
 def search_arguments(search: SearchSettings) -> dict:
-    """Return CTranslate2's `translate_batch` arguments for a search that `why_not_searched` accepts.
+    """Return CTranslate2's `translate_batch` arguments for a search that `why_not` accepts.
 
     It has a `max_length`.
     """
@@ -263,8 +262,7 @@ def _subwords(model: Path, side: str) -> Subwords | MarianPieces | LanguagePiece
 
 def _opened(model: Path, device: Device, compute_type: str, threads: int | None):
     """Return a converted model on its device, as CTranslate2's `Translator`."""
-    import ctranslate2
-
+    ctranslate2 = import_ctranslate2()
     if device not in get_args(Device):
         raise UserError(f"device must be one of {', '.join(get_args(Device))}, not {device!r}")
     found = device != "cpu" and ctranslate2.get_cuda_device_count()

@@ -10,7 +10,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from kzoo.engine.conversion import as_preset, convert, why_not
+from kzoo.engine.choice import why_not
+from kzoo.engine.conversion import as_preset, convert
 from kzoo.errors import UserError
 from kzoo.export.formats import check_precision
 from kzoo.files import atomic_write, check_writable, read_object

@@ -3,8 +3,8 @@
 import os
 import warnings
 
-from kzoo.engine import differing_settings, why_not_searched
-from kzoo.engine.conversion import as_preset, convert, why_not
+from kzoo.engine.choice import differing_settings, why_not
+from kzoo.engine.conversion import as_preset, convert
 from kzoo.engine.translator import search_arguments
 from kzoo.errors import UserError
 from kzoo.export.formats import check_precision
@@ -38,12 +38,10 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     """
     check_precision(precision)
     search = translator.search.changed(**search)
-    if reason := why_not_searched(search):
-        raise UserError(reason)
     sides = [f"{side}.{kind}" for side in ("source", "target") for kind in ("spm", "json")]
     check_replaceable(folder, "model.bin", "config.json", "*vocabulary.json", "translate_batch.json", *sides)
     with as_preset(translator) as preset:
-        if reason := why_not(preset):
+        if reason := why_not(preset, search):
             raise UserError(reason)
         if preset.object(preset.settings["tokenizers"][0])["config"].get("normalize_punctuation"):
             raise UserError(

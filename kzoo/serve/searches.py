@@ -12,7 +12,6 @@ import numpy as np
 
 from kzoo.decoding import SearchSettings
 from kzoo.decoding.search_settings import LENGTHS, padded_length
-from kzoo.engine import why_not_searched
 from kzoo.errors import UserError
 from kzoo.hub.preset import Preset
 from kzoo.text.hypotheses import Hypothesis
@@ -111,8 +110,7 @@ class EngineSearch:
         max_batch: int,
         start_keras: Callable[[], None],
     ):
-        if reason := why_not_searched(settings):
-            raise UserError(reason)
+        translator.check_search(settings)
         self.translator, self._settings, self._max_batch = translator, settings, max_batch
         self._start_keras = start_keras
         self.threads = max(translator.threads, 2)  # so that Keras loads in a thread of its own

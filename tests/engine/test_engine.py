@@ -15,8 +15,9 @@ from message_of import message_of
 from scipy.special import log_softmax
 
 from kzoo.decoding import GNMT, SearchSettings
-from kzoo.engine import chosen_engine, usable_cores
-from kzoo.engine.conversion import convert, converted, why_not
+from kzoo.engine import usable_cores
+from kzoo.engine.choice import chosen_engine, why_not
+from kzoo.engine.conversion import convert, converted
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
 from kzoo.files import read_object, write_json
@@ -310,9 +311,9 @@ def test_an_activation_is_ctranslate2_s_or_keras_s(activation, tokenizers, tmp_p
 def test_what_the_format_does_not_hold_is_keras_s(preset, reason, tmp_path):
     located, search = locate(preset), SearchSettings()
     assert reason in why_not(located)
-    assert chosen_engine("auto", lambda: why_not(located), search) == "keras"
+    assert chosen_engine("auto", located, search) == "keras"
     with pytest.raises(UserError, match=f"{reason}.*--engine"):
-        chosen_engine("ctranslate2", lambda: why_not(located), search)
+        chosen_engine("ctranslate2", located, search)
     with pytest.raises(UserError, match=reason):
         convert(located, tmp_path / "model")
 
@@ -320,8 +321,8 @@ def test_what_the_format_does_not_hold_is_keras_s(preset, reason, tmp_path):
 def test_what_the_search_lacks_is_keras_s():
     located = locate(PRESET)
     assert why_not(located) is None
-    assert chosen_engine("auto", lambda: why_not(located), SearchSettings()) == "ctranslate2"
-    assert chosen_engine("keras", lambda: why_not(located), SearchSettings()) == "keras"
+    assert chosen_engine("auto", located, SearchSettings()) == "ctranslate2"
+    assert chosen_engine("keras", located, SearchSettings()) == "keras"
     for search in (
         SearchSettings(length_penalty=GNMT(0.6)),
         SearchSettings(min_length=4),
@@ -329,8 +330,8 @@ def test_what_the_search_lacks_is_keras_s():
         SearchSettings(max_length=1),  # the end symbol alone; CTranslate2 writes another token
         SearchSettings(max_length=12),  # cuts sentences, whose end symbol CTranslate2 does not score
     ):
-        assert chosen_engine("auto", lambda: why_not(located), search) == "keras"
-    assert chosen_engine("auto", lambda: why_not(located), SearchSettings(), {"a prefix": "Ein"}) == "keras"
+        assert chosen_engine("auto", located, search) == "keras"
+    assert chosen_engine("auto", located, SearchSettings(), {"a prefix": "Ein"}) == "keras"
 
 
 SIZES_TOO_LARGE = [{"num_layers": 10**9}, {"max_length": 10**9}, {"position_options": {"first_order": 10**9}}]
@@ -402,7 +403,6 @@ def test_the_command_imports_no_deep_learning():
 
 def test_a_missing_ctranslate2_is_named_with_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
-    message = message_of(CTranslate2Translator, locate(PRESET))
-    assert "ctranslate2" in message and "keras" in message
+    assert "ctranslate2" in message_of(CTranslate2Translator, locate(PRESET))
     with pytest.warns(UserWarning, match="Keras"):
-        assert chosen_engine("auto", lambda: None, SearchSettings()) == "keras"
+        assert chosen_engine("auto", locate(PRESET), SearchSettings()) == "keras"

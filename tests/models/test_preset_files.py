@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from kzoo.decoding import GNMT, SearchSettings
-from kzoo.engine.conversion import converted, why_not
+from kzoo.engine.choice import why_not
+from kzoo.engine.conversion import converted
 from kzoo.errors import UserError
 from kzoo.hub import Preset, seal
 from kzoo.hub.preset import holds_values
