@@ -69,11 +69,11 @@ def image_kind(shape: tuple[int, ...] | None) -> str | None:
 
 
 def decoded_images(images: Sequence | None, shape: tuple[int, ...] | None) -> Sequence | None:
-    """Return a request's images as arrays; `None` if it has none.
+    """Return a request's images as arrays; `None` if it has none. `image_rows` then checks these.
 
     Args:
-        images: for pictures, the bytes of JPEG or PNG files; for features, numbers of `shape`, or the bytes
-            of .npy files.
+        images: for pictures, the bytes of JPEG or PNG files; for features, numbers, or the bytes of .npy
+            files.
         shape: the model's `image_shape`.
 
     Raises:
@@ -82,7 +82,7 @@ def decoded_images(images: Sequence | None, shape: tuple[int, ...] | None) -> Se
     if images is None or shape is None:
         return images
     if image_kind(shape) == "features":
-        return [features(image, shape, number) for number, image in enumerate(images, 1)]
+        return [features(image, number) for number, image in enumerate(images, 1)]
     total = sum(_pixels(image, number) for number, image in enumerate(images, 1))
     if total > MOST_PIXELS:
         raise UserError(f"the request's images have {total:,} pixels; at most {MOST_PIXELS:,} are allowed")
@@ -118,22 +118,11 @@ def _picture(image: bytes, shape: tuple[int, ...], number: int) -> np.ndarray:
         raise UserError(f"image {number} is truncated or broken") from None
 
 
-def features(image, shape: tuple[int, ...], number: int) -> np.ndarray:
-    """Return numbers of `shape`, from nested lists or the bytes of an .npy file, as float32.
-
-    Raises:
-        UserError: image `number` has another shape, or is not finite.
-    """
+def features(image, number: int) -> np.ndarray:
+    """Return numbers, from nested lists or the bytes of an .npy file, as float32."""
     try:
-        saved = isinstance(image, bytes)
-        values = np.lib.format.read_array(io.BytesIO(image)) if saved else np.asarray(image)
+        values = np.lib.format.read_array(io.BytesIO(image)) if isinstance(image, bytes) else image
+        with np.errstate(over="ignore"):
+            return np.asarray(values, "float32")
     except Exception:  # NumPy may raise any error for a broken file
         raise UserError(f"image {number} is neither numbers nor a .npy file of numpy.save") from None
-    if values.dtype.kind not in "iuf" or values.shape != tuple(shape):
-        found, read = f"{values.dtype} {values.shape}", " × ".join(map(str, shape))
-        raise UserError(f"image {number} is {found}, not {read} numbers, which this model reads")
-    with np.errstate(over="ignore"):
-        values = values.astype("float32")
-    if not np.isfinite(values).all():
-        raise UserError(f"image {number} has numbers that are not finite")
-    return values

@@ -144,8 +144,10 @@ class RequestReader:
         if len(set(counts.values())) > 1:
             each = ", ".join(f"{count:,} of {key}" for key, count in counts.items())
             raise UserError(f"all inputs must have a row for each text: there are {each}")
-        if image := inputs.get("image"):
-            columns["image"] = _images(columns["image"], image)
+        if inputs.get("image") == STRINGS:  # pictures
+            columns["image"] = [value.b64 for value in columns["image"]]
+        elif "image" in inputs:  # as arrays, because many numbers would take gigabytes as Python objects
+            columns["image"] = [features(image, number) for number, image in enumerate(columns["image"], 1)]
         return PredictRequest(name, columns, by_row, asked.split_sentences)
 
 
@@ -190,13 +192,6 @@ def decoded(decoder: msgspec.json.Decoder, content: bytes | Raw, called: str) ->
         return decoder.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{called}: {error}") from None
-
-
-def _images(values: list, tensor: Tensor) -> list:
-    """Return an input's images: bytes, or arrays of numbers."""
-    if tensor.dtype == "DT_STRING":
-        return [value.b64 for value in values]
-    return [features(value, tensor.shape[1:], number) for number, value in enumerate(values, 1)]
 
 
 def answer(request: PredictRequest, outputs: dict[str, list], lacking: Sequence[str] = ()) -> bytes:

@@ -19,6 +19,7 @@ from tiny_models import BEAM, CHARACTERS, SIZES, TEXT, bridge, picture_file, pic
 
 from kzoo.decoding import SearchSettings
 from kzoo.hub import Preset
+from kzoo.images import image_rows
 from kzoo.models import RecurrentBackbone, Translator
 from kzoo.presets import image_text_tiny
 from kzoo.serve import Served, inputs, page
@@ -260,8 +261,8 @@ def huge_png(width=20_000, height=20_000) -> bytes:
     [
         (b"PK", ".npy"),
         (saved(np.arange(5, dtype="float32"))[:-4], ".npy"),
-        (saved(np.zeros((10, 5))), "float64 (10, 5)"),
-        (saved(np.array(["a"] * 5)), "<U1"),
+        (saved(np.zeros((10, 5))), "(10, 5)"),
+        (saved(np.array(["a"] * 5)), ".npy"),
         (saved(np.array([None] * 5)), ".npy"),
         (npy("{'descr': '<f4', 'shape': (4"), ".npy"),
         (npy("{'descr': '<f4', 'fortran_order': False, 'shape': (10**13,)}"), ".npy"),
@@ -270,7 +271,7 @@ def huge_png(width=20_000, height=20_000) -> bytes:
     ],
 )
 def test_features_that_cannot_be_read_are_refused(content, name):
-    assert name in message_of(decoded_images, [content], (5,))
+    assert name in message_of(lambda: image_rows(decoded_images([content], (5,)), 1, (5,)))
 
 
 @pytest.mark.parametrize(
