@@ -183,7 +183,7 @@ def test_reports_without_a_folder_of_pictures_show_none(folder):
 
 def test_a_report_on_a_run_s_own_features_shows_no_pictures(folder, monkeypatch):
     own = open_files(test=[Path("test.id"), Path("test.zh")], languages=("id", "zh")).with_images(Path("."))
-    monkeypatch.setattr("kzoo.evaluation.text_to_score.own_corpus", lambda *_: own)
+    monkeypatch.setattr("kzoo.cli.text_to_score.own_corpus", lambda *_: own)
     kzoo("report", "page.html", "text", "features")
     page = (folder / "page.html").read_text("utf-8")
     assert page.count("<article") == 3

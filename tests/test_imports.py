@@ -38,7 +38,7 @@ ALLOWED = {
         "images",
     },
     "presets": {"presets", "models", "data", "decoding", "hub", "text", "errors", "files", "sizes"},
-    "evaluation": {"evaluation", "training", "data", "presets", "hub", "scenes", "text", "errors", "files"},
+    "evaluation": {"evaluation", "data", "scenes", "text", "errors", "files"},
     "export": {"export", "engine", "models", "decoding", "hub", "text", "errors", "files"},
     "serve": {
         "serve",

@@ -227,9 +227,7 @@ def test_text_whose_lines_all_have_tabs_is_taken_for_a_table(upper, text, refuse
 @pytest.mark.parametrize("command", [["evaluate", "../m"], ["report", "page.html", "../m", "../m"]])
 def test_files_are_one_table_or_a_text_and_its_references(command, upper, monkeypatch):
     told, stub = [], SimpleNamespace(languages=["en", "de"])
-    monkeypatch.setattr(
-        "kzoo.evaluation.text_to_score.open_files", lambda test: told.append(test) or stub.none
-    )
+    monkeypatch.setattr("kzoo.cli.text_to_score.open_files", lambda test: told.append(test) or stub.none)
     for files in (["t.tsv"], ["a", "b"], ["a", "b", "c"]):
         CliRunner().invoke(cli.app, [*command, "--files", *files, "--truncate"])
         assert told.pop() == [Path(file) for file in files]

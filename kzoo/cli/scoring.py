@@ -58,16 +58,16 @@ def evaluate(
     Without --from and --to, a multilingual preset is scored on one split, by default the first test set, in
     all directions, or in the directions that its recipe names.
     """
-    from kzoo.evaluation.ambiguous_words import score_scenes
-    from kzoo.evaluation.directions import evaluate_directions, summarize_directions, write_directions
-    from kzoo.evaluation.scores import METEOR_LEFT_OUT, find_meteor, score_table, write_scores
-    from kzoo.evaluation.scores import evaluate as evaluate_splits
-    from kzoo.evaluation.text_to_score import (
+    from kzoo.cli.text_to_score import (
         directions_to_score,
         languages_known,
         splits_to_score,
         text_to_score,
     )
+    from kzoo.evaluation.ambiguous_words import score_scenes
+    from kzoo.evaluation.directions import evaluate_directions, summarize_directions, write_directions
+    from kzoo.evaluation.scores import METEOR_LEFT_OUT, find_meteor, score_table, write_scores
+    from kzoo.evaluation.scores import evaluate as evaluate_splits
     from kzoo.presets.shelf import locate
 
     splits = list(dict.fromkeys(split or []))
@@ -159,8 +159,8 @@ def report(
     ] = None,
 ):
     """Write a page with two presets' BLEU and their translations side by side, largest differences first."""
+    from kzoo.cli.text_to_score import check_same_held_out, languages_known, text_to_score
     from kzoo.data.features import FeatureFile
-    from kzoo.evaluation.text_to_score import check_same_held_out, languages_known, text_to_score
     from kzoo.presets.shelf import locate
 
     if pictures and not images:
@@ -226,11 +226,11 @@ def score_run(folder: Path, recipe: "Recipe", data: "Corpus"):
     A model of several languages gets a table of its directions alone; a fine-tuned one is compared with what
     it was before.
     """
+    from kzoo.cli.text_to_score import directions_to_score
     from kzoo.evaluation.directions import evaluate_directions, summarize_directions
     from kzoo.evaluation.quality import examples, most_helpful, scores_with_intervals, write_quality
     from kzoo.evaluation.scores import evaluate as evaluate_splits
     from kzoo.evaluation.scores import markdown_table
-    from kzoo.evaluation.text_to_score import directions_to_score
     from kzoo.presets.shelf import locate
     from kzoo.training.run_folder import START
 

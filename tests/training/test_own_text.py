@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 from kzoo.cli import app
 from kzoo.cli.scoring import score_run
+from kzoo.cli.text_to_score import check_same_held_out, directions_to_score, own_corpus
 from kzoo.data import FeatureFile, open_corpus
 from kzoo.data.held_out import DIGEST
 from kzoo.engine.translator import CTranslate2Translator
-from kzoo.evaluation.text_to_score import check_same_held_out, directions_to_score, own_corpus
 from kzoo.hub import Preset
 from kzoo.hub.location import SHELF
 from kzoo.training import Recipe, prepare, read_recipe, train

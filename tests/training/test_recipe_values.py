@@ -6,9 +6,9 @@ from dataclasses import replace
 import keras
 import pytest
 
+from kzoo.cli.text_to_score import own_corpus
 from kzoo.data import Batches, open_corpus
 from kzoo.errors import UserError
-from kzoo.evaluation.text_to_score import own_corpus
 from kzoo.hub import Preset
 from kzoo.models import Adam
 from kzoo.training import Recipe, train

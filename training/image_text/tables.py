@@ -30,11 +30,11 @@ import typer
 
 from kzoo.cli import main
 from kzoo.cli.options import Overrides
+from kzoo.cli.text_to_score import splits_to_score
 from kzoo.data.features import Extractor, FeatureFile, write_features
 from kzoo.evaluation import evaluate, find_meteor
 from kzoo.evaluation.ambiguous_words import score_scenes
 from kzoo.evaluation.scores import METEOR_LEFT_OUT, markdown_table
-from kzoo.evaluation.text_to_score import splits_to_score
 from kzoo.files import atomic_write, write_json
 from kzoo.images import image_rows, shown_images
 from kzoo.presets.image_text import PICTURE
