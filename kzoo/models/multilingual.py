@@ -8,9 +8,8 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.decoding.batched_search import batches_by_length, padded_source
 from kzoo.errors import UserError
-from kzoo.models.translator import Translator
+from kzoo.models.translator import Translator, pieces
 from kzoo.text.languages import matching_code, not_known
-from kzoo.text.texts import pieces
 
 
 @keras.saving.register_keras_serializable("kzoo")

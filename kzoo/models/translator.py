@@ -24,7 +24,6 @@ from kzoo.models.preset_files import read_preset, write_preset
 from kzoo.text.glyphs import DrawnRows, UnseenGlyphs
 from kzoo.text.hypotheses import Hypothesis, as_hypotheses
 from kzoo.text.languages import Direction
-from kzoo.text.texts import pieces
 from kzoo.text.vocabulary import END, START
 
 Image = np.ndarray | str | os.PathLike  # features, pixels, or a picture's file
@@ -411,3 +410,8 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
 
     def _glyph_embeddings(self) -> list[GlyphEmbedding]:
         return [layer for layer in self.backbone.layers if isinstance(layer, GlyphEmbedding)]
+
+
+def pieces(tokenizer: Tokenizer, tokens: list[int]) -> list[str]:
+    """Return the pieces of token ids, then the end symbol."""
+    return [*map(tokenizer.id_to_token, tokens), tokenizer.id_to_token(END)]

@@ -8,8 +8,9 @@ from pathlib import Path
 import keras
 
 from kzoo.errors import UserError
+from kzoo.text.pieces import character_tokens
 from kzoo.text.preparation import prepare
-from kzoo.text.texts import character_tokens, checked_texts
+from kzoo.text.texts import checked_texts
 from kzoo.text.tokenizers import NO_VOCABULARY, ListedTokens
 from kzoo.text.vocabulary import SPECIAL, UNKNOWN
 

@@ -1,4 +1,4 @@
-"""The subwords of presets, without Keras: SentencePiece's, and those of OPUS-MT and of many languages."""
+"""Tokens without Keras: SentencePiece's subwords, those of OPUS-MT and of many languages, characters."""
 
 from collections.abc import Iterable, Sequence
 
@@ -153,3 +153,9 @@ class LanguagePieces(MarianPieces):
     def detokenize(self, inputs: Iterable[Iterable[int]]) -> list[str]:
         """Return the texts of lists of ids, without special tokens and languages'."""
         return super().detokenize([token for token in row if token not in self.silent] for row in inputs)
+
+
+def character_tokens(ids: dict[str, int], texts: Iterable[str]) -> list[list[int]]:
+    """Return the ids of each text's characters; none for a text of spaces."""
+    lines = map(prepare, texts)
+    return [[ids.get(character, UNKNOWN) for character in line] if line.strip() else [] for line in lines]

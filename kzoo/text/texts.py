@@ -1,12 +1,11 @@
-"""Texts as token ids: what every tokenizer and translator checks."""
+"""What tokenizers and translators check of texts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kzoo.errors import UserError
-from kzoo.text.preparation import prepare
 from kzoo.text.reading import Reading
-from kzoo.text.vocabulary import END, UNKNOWN
+from kzoo.text.vocabulary import UNKNOWN
 
 if TYPE_CHECKING:  # importing it takes seconds
     from keras_hub.tokenizers import Tokenizer
@@ -78,14 +77,3 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
         except UnicodeEncodeError:  # JSON can contain "\ud800"
             raise UserError(f"sentence {number} is not text: it has half of a surrogate pair") from None
     return texts
-
-
-def pieces(tokenizer: "Tokenizer", tokens: list[int]) -> list[str]:
-    """Return the subwords of token ids, then the end symbol."""
-    return [*(tokenizer.id_to_token(token) for token in tokens), tokenizer.id_to_token(END)]
-
-
-def character_tokens(ids: dict[str, int], texts: Iterable[str]) -> list[list[int]]:
-    """Return the ids of each text's characters; none for a text of spaces."""
-    lines = map(prepare, texts)
-    return [[ids.get(character, UNKNOWN) for character in line] if line.strip() else [] for line in lines]

@@ -22,8 +22,7 @@ from kzoo.engine import usable_cores
 from kzoo.errors import UserError
 from kzoo.files import atomic_folder, sha256
 from kzoo.text import CharacterTokenizer
-from kzoo.text.pieces import Subwords
-from kzoo.text.texts import character_tokens
+from kzoo.text.pieces import Subwords, character_tokens
 from kzoo.training.capitals import rows_in_capitals
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.early_checks import check_preparation

@@ -18,7 +18,7 @@ from kzoo.data import Batches, ShardedBatches, Shards
 from kzoo.data.shards import BLOCK, FORMAT, Encoding, Index, write_shards
 from kzoo.errors import UserError
 from kzoo.files import atomic_folder, sha256
-from kzoo.text.texts import character_tokens
+from kzoo.text.pieces import character_tokens
 from kzoo.text.vocabulary import UnknownCharacters
 from kzoo.training.preparation import silent
 
