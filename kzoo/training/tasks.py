@@ -285,9 +285,11 @@ class SeveralDirections(Task):
         print_rare_subwords(recipe, tokenizers, sides)
         batches = self.batches(translator, sides)
         if not translator.multilingual:  # the first token may be that of the target language
+            tokens = {language: [reading.tokens for reading in some] for language, some in readings.items()}
+            sources = {pair: tokens_of_direction(translator, pair, tokens)[0] for pair in self.directions}
             readings = {
-                pair: translator.sentences_read(texts[pair[0]], translator.direction(*pair), truncate=True)
-                for pair in self.directions
+                pair: [one._replace(tokens=row) for one, row in zip(readings[pair[0]], rows, strict=True)]
+                for pair, rows in sources.items()
             }
         scorer, digest = self.scorer(translator, readings, texts), data_digest(batches, texts)
         unit = "sentence" if translator.multilingual else "token"

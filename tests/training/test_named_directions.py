@@ -66,6 +66,16 @@ def test_each_sentence_begins_with_its_language(preset, tmp_path):
     assert seen == set(PAIRS)
 
 
+def test_validation_text_is_read_as_the_direction_translates_it(preset, tmp_path):
+    task = recipe_task(recipe(preset))
+    task.begin(tmp_path / "run")
+    run = task.prepare(tmp_path / "run")
+    for (source, target), score in run.scorer.directions.items():
+        texts = open_corpus("scenes").sentences("val", source)[:4]
+        expected = run.translator.sentences_read(texts, run.translator.direction(source, target))
+        assert [one.tokens for one in score.readings] == [one.tokens for one in expected]
+
+
 def test_it_is_trained_and_scored_in_each(preset, tmp_path):
     tuned, before = train(recipe(preset), tmp_path / "run", verbose=0), load(preset)
     changes = [np.abs(a - b).max() for a, b in zip(tuned.get_weights(), before.get_weights(), strict=True)]
