@@ -77,9 +77,9 @@ def test_a_truncated_or_altered_download_leaves_the_earlier_file(server, tmp_pat
     path.write_bytes(b"kept before\n")
     message = message_of(download, address, SHA256, path)
     if fault == "cut on the way":
-        assert message.startswith(f"{address} cannot be downloaded") and "IncompleteRead" in message
+        assert address in message and "IncompleteRead" in message
     else:
-        assert message.startswith(f"{address}: truncated or altered") and SHA256 in message
+        assert address in message and SHA256 in message
     if fault == "altered":
         assert hashlib.sha256(altered).hexdigest() in message
     if fault == "a web page":

@@ -58,10 +58,10 @@ def test_what_is_no_text_is_named(tmp_path):
     path = tmp_path / "train.en"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("train.en", "a dog")
-    assert message_of(read_lines, path).startswith(f"{path}: is a ZIP archive or a spreadsheet")
+    assert "ZIP" in message_of(read_lines, path)
     with tarfile.open(path, "w:gz") as archive:
         archive.add(__file__)
-    assert message_of(read_lines, path).startswith(f"{path}: is a tar archive")
+    assert " tar " in message_of(read_lines, path)
     path.write_bytes(b"\x28\xb5\x2f\xfd\x04")
     assert "Zstandard" in message_of(read_lines, path)
     path.write_bytes(lzma.compress(b"a dog", format=lzma.FORMAT_ALONE))

@@ -277,7 +277,7 @@ def test_a_search_that_is_not_listed_or_cannot_be_is_refused(preset):
     (preset / "search.json").unlink()
     seal(preset)
     (preset / "search.json").write_text("{}")
-    refused(preset, "no search.json")
+    refused(preset, "search.json")
 
 
 def test_a_translator_of_another_class_is_named(preset):
@@ -328,7 +328,7 @@ def test_a_changed_byte_a_cut_or_a_missing_file_is_refused(preset, name):
     (preset / name).write_bytes(content[:middle])
     refused(preset, name, "altered")
     (preset / name).unlink()
-    refused(preset, f"{name} is missing", "fetch")
+    refused(preset, name, "fetch")
 
 
 def test_a_changed_file_is_found_before_another_is_parsed(preset):
@@ -380,14 +380,14 @@ def test_a_file_that_is_not_listed_is_not_read(preset, name):
 def test_what_a_page_shows_is_no_link_out_of_the_folder(note, shown, preset, tmp_path):
     (tmp_path / "secret").write_text("{}")
     (preset / note).symlink_to(tmp_path / "secret")
-    with pytest.raises(UserError, match=f"{note} is a link"):
+    with pytest.raises(UserError, match=note):
         getattr(Preset(preset), shown)
 
 
 def test_a_link_out_of_the_folder_is_refused(preset, tmp_path):
     outside = (preset / "config.json").rename(tmp_path / "outside.json")
     (preset / "config.json").symlink_to(outside)
-    refused(preset, "config.json is a link")
+    refused(preset, "config.json", "link")
 
 
 def test_a_link_of_a_folder_is_refused(preset, tmp_path):
@@ -420,7 +420,7 @@ def test_weights_that_lie_in_another_file_are_refused(preset, tmp_path):
         del file[name]
         file.create_dataset(name, shape, "float32", external=[(str(tmp_path / "outside.raw"), 0, 2**20)])
     seal(preset)
-    refused(preset, f"/{name} in model.weights.h5 is ")
+    refused(preset, f"/{name}", "model.weights.h5")
 
 
 def test_an_array_that_is_only_declared_is_not_read(tmp_path):
@@ -508,7 +508,7 @@ def test_weights_that_are_not_the_model_s_are_refused(preset, tmp_path, shard_si
     with h5py.File(sorted(folder.glob("*.weights.h5"))[-1], "r+") as file:
         file["more"] = np.zeros(3)
     seal(folder)
-    refused(folder, "0 weights of shape (3,)")
+    refused(folder, "(3,)")
     with pytest.raises(UserError, match="more"):
         converted(Preset(folder))
 
@@ -519,12 +519,12 @@ def test_weights_that_are_not_the_model_s_are_refused(preset, tmp_path, shard_si
 def test_a_language_that_is_no_code_is_refused(preset, entry, value):
     rewrite(preset / "translator.json", **{entry: value})
     seal(preset)
-    refused(preset, f"{entry} is {value!r}")
+    refused(preset, entry, repr(value))
 
 
 def test_a_pointer_of_git_lfs_is_named(preset):
     (preset / "model.weights.h5").write_text("version https://git-lfs.example/spec/v1\nsize 12\n")
-    refused(preset, "model.weights.h5 is a pointer")
+    refused(preset, "model.weights.h5", "pointer")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

@@ -70,5 +70,5 @@ def test_the_optimizer_is_the_paper_s_sgd_with_its_toolkit_s_clipping():
 def test_overrides_and_unknown_arguments():
     model = attention_bridge_m2m_tiny(languages=("en", "id"), vocabulary_size=50, width=16)
     assert model.backbone.get_config()["width"] == 16
-    with pytest.raises(UserError, match="attention_bridge_m2m with"):
+    with pytest.raises(UserError, match="attention_bridge_m2m "):
         build("attention_bridge_m2m", None, vocabulary_size=50, encoder="mamba")

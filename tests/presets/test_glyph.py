@@ -108,5 +108,5 @@ def test_glyphs_are_of_characters():
 
 
 def test_glyphs_need_a_vocabulary_of_their_own():
-    with pytest.raises(ValueError, match="needs a target_vocabulary_size"):
+    with pytest.raises(ValueError, match="target_vocabulary_size"):
         pope_tiny(source_vocabulary_size=10, source_embedding="glyph")

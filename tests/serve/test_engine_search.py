@@ -318,5 +318,5 @@ def test_a_served_model_is_unloaded_between_requests():
 
 
 def test_keras_keeps_its_model(shelved):
-    with pytest.raises(UserError, match="m runs on Keras"):
+    with pytest.raises(UserError, match="Keras"):
         Served(shelved(PRESET), "m", keep=1.0)

@@ -234,7 +234,7 @@ def test_rows_held_out_of_a_text_that_has_changed_are_not_scored(tmp_path):
     trained_on = recipe_corpus(recipe).pairs("test", "en", "de")
     assert not set(trained_on[0]) <= set(held_out[0])
     message = message_of(own_corpus, Preset(tmp_path / "preset"), [])
-    assert "not that" in message and "--files" in message
+    assert "--files" in message
     assert own_corpus(Preset(tmp_path / "preset"), ["train"]).splits == ("train", "val", "test")
     record_held_out(tmp_path, Recipe(**BASE | {"corpus": "scenes"}), open_corpus("scenes"))
     assert not (tmp_path / "held_out.json").exists()
@@ -285,7 +285,7 @@ def test_another_project_s_test_set_is_not_a_run_s_own(tmp_path, monkeypatch):
     record_held_out(tmp_path, recipe, recipe_corpus(recipe))
     assert own_corpus(Preset(tmp_path / "preset"), []).sentences("test", "de") == ["ein Hund"]
     monkeypatch.chdir(tmp_path / "other")
-    assert "not that" in message_of(own_corpus, Preset(tmp_path / "preset"), [])
+    assert str(tmp_path) in message_of(own_corpus, Preset(tmp_path / "preset"), [])
 
 
 def test_files_that_scoring_does_not_read_may_be_gone(tmp_path):

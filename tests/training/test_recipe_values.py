@@ -99,7 +99,7 @@ def test_a_run_records_the_rows_that_it_holds_out(tmp_path):
         train(recipe, tmp_path / "run", strategy="one", task=lambda recipe: task)
     assert own_corpus(Preset(tmp_path / "run" / "preset"), []).sentences("test", "en")
     table.write_text("".join(f"sentence {n}\tein Satz {n}\n" for n in range(50, 100)))
-    with pytest.raises(UserError, match="not that"):
+    with pytest.raises(UserError, match="--corpus"):
         own_corpus(Preset(tmp_path / "run" / "preset"), [])
 
 
