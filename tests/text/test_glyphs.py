@@ -9,7 +9,8 @@ from message_of import message_of
 from PIL import Image, ImageDraw, ImageFont
 
 from kzoo.errors import UserError
-from kzoo.text import render_glyphs
+from kzoo.text import common_chinese_characters, render_glyphs
+from kzoo.text.glyphs import UnseenGlyphs
 
 LATIN = f"{get_data_path()}/fonts/ttf/DejaVuSans.ttf"
 
@@ -33,6 +34,20 @@ def ink(glyph):
     """Return a bitmap without its margins."""
     above, below, left, right = margins(glyph)
     return glyph[above : len(glyph) - below, left : glyph.shape[1] - right]
+
+
+def centred(ink):
+    """Return a bitmap with ink in its centre."""
+    (above, below), (left, right) = (((22 - n) // 2, (23 - n) // 2) for n in ink.shape)
+    return np.pad(ink, ((above, below), (left, right)))
+
+
+def faces():
+    """Return the default font's faces by region."""
+    from noto_cjk_sans_otc import FONT_PATH
+
+    fonts = [ImageFont.truetype(str(FONT_PATH), 22, index=index) for index in range(5)]
+    return {font.getname()[0][-2:]: font for font in fonts}
 
 
 def test_bitmaps_are_binary_and_centred():
@@ -85,13 +100,20 @@ def test_different_characters_have_different_glyphs():
 
 
 def test_the_simplified_chinese_face_is_taken():
-    from noto_cjk_sans_otc import FONT_PATH
-
-    faces = [ImageFont.truetype(str(FONT_PATH), 22, index=index) for index in range(5)]
-    by_region = {face.getname()[0][-2:]: drawn(face, "骨") for face in faces}
+    by_region = {region: drawn(face, "骨") for region, face in faces().items()}
     (glyph,) = render_glyphs("骨")
     np.testing.assert_array_equal(ink(glyph), by_region["SC"])
     assert not np.array_equal(by_region["SC"], by_region["TC"])
+
+
+@pytest.mark.parametrize("region", ["JP", "HK"])
+def test_the_faces_of_the_default_font_are_not_mixed(region):
+    frequent = "我的了你他不是一在这汤姆有们个吗"  # drawn alike by all but for three
+    characters, font = list(dict.fromkeys([*frequent, *common_chinese_characters()[:500]])), faces()[region]
+    glyphs = np.array([centred(drawn(font, character)) for character in characters])
+    with pytest.warns(UserWarning, match="font"):
+        assert UnseenGlyphs(characters, glyphs)("国") is None
+    assert UnseenGlyphs(characters, render_glyphs(characters))("国").any()
 
 
 def test_a_size_without_pixels_is_named():

@@ -14,6 +14,7 @@ from kzoo.models import Adagrad, CharacterTagger, Translator
 from kzoo.models.segments import Segment, segments_to_tags
 from kzoo.models.tagger import padded_length
 from kzoo.text import CharacterTokenizer, render_glyphs
+from kzoo.text.glyphs import why_not_drawn
 from kzoo.text.vocabulary import SPECIAL
 from training.glyph.treebanks import text_of
 
@@ -36,6 +37,9 @@ def tagger_from(
         sentences: lists of (word, tag): the training text, whose tags become the tagger's.
         adapted: whether training also updates the layer that computes the vectors; `False` freezes it.
         seed: int. Seed of the initial weights and dropout.
+
+    Raises:
+        UserError: a glyph encoder has to draw characters, but its bitmaps are not of the default font.
     """
     keras.utils.set_random_seed(seed)
     texts, tags = zip(*(segments_to_tags(sentence) for sentence in sentences), strict=True)
@@ -53,8 +57,13 @@ def tagger_from(
 def _glyphs(source: GlyphEmbedding, characters: list[str]) -> GlyphEmbedding:
     encoder = type(source.encoder).from_config(source.encoder.get_config())
     glyphs = keras.ops.convert_to_numpy(source.glyphs)
-    new = characters[len(glyphs) :]
+    known, new = characters[: len(glyphs)], characters[len(glyphs) :]
     if new:
+        if reason := why_not_drawn(known, glyphs):
+            raise UserError(
+                f"the translator lacks {len(new):,} characters, such as {new[0]}, and {reason}: "
+                "train it with the default font, or with these characters in its vocabulary"
+            )
         glyphs = np.concatenate([glyphs, render_glyphs(new)])
     embedding = GlyphEmbedding(glyphs, encoder, dtype=encoder.dtype_policy)
     embedding.build()

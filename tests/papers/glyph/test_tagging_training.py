@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import keras
 import numpy as np
 import pytest
+from message_of import message_of
 
 from kzoo.presets import glyph_zh_en_tiny, lookup_zh_en_tiny
 from kzoo.text import CharacterTokenizer
@@ -45,6 +46,14 @@ def test_begins_with_the_translators_vectors(kind):
     )
     assert tagger.tokenizer.token_to_id("来") >= model.source_tokenizer.vocabulary_size()
     assert tagger.tag_names == ["B-NOUN", "B-PRON", "B-VERB", "I-NOUN"]
+
+
+def test_another_font_s_glyphs_are_not_mixed():
+    model = translator("glyph")
+    glyphs = model.backbone.source_embedding.glyphs
+    glyphs.assign(np.roll(keras.ops.convert_to_numpy(glyphs), 3, axis=2))
+    assert "人" in message_of(tagger_from, model, SENTENCES)
+    assert tagger_from(model, [[("学生", "NOUN")]]).tokenizer.vocabulary_size() == len(glyphs)
 
 
 @pytest.mark.parametrize(("kind", "adapted"), [("lookup", True), ("glyph", False)])
