@@ -1,19 +1,23 @@
 #!/usr/bin/env bash
-# Pillow 12 draws fonts without hints, such as Google's Noto Sans, in other pixels than Pillow 11, in other widths too.
+# Pillow 12 draws fonts without hints, such as Google's Noto Sans, in other pixels than Pillow 11, in other widths
+# too.
 #
-# An expert expects: a new Pillow, or FreeType, changes a pixel here and there; the same font file at the same size gives
-# the same letters. FreeType's list of changes and Pillow's release notes name nothing else for letters without accents.
-# What happens: FreeType 2.14, in Pillow 12's wheels, fits the letters of a TrueType font to the grid by itself if the font
-# has no hints, but only the seven bytes of instructions that Google Fonts adds to such fonts. These stopped it before.
-# All letters change, at 22 pixels by a quarter of their ink, and a third of them get another width: in a line of text,
-# all that follows moves. Fonts with hints, such as Noto Sans CJK as OTF or TTC, stay as they were.
-# Why it matters: a model that reads text as pixels (glyph encoders, visual text representations for translation, OCR of
-# scans to translate) is trained on what Pillow drew. After `pip install -U pillow` it reads other pictures than it
+# An expert expects: a new Pillow, or FreeType, changes a pixel here and there; the same font file at the same size
+# gives the same letters. FreeType's list of changes and Pillow's release notes name nothing else for letters without
+# accents.
+# What happens: FreeType 2.14, in Pillow 12's wheels, fits the letters of a TrueType font to the grid by itself if the
+# font has no hints, but only the seven bytes of instructions that Google Fonts adds to such fonts. These stopped it
+# before.
+# All letters change, at 22 pixels by a quarter of their ink, and a third of them get another width: in a line of
+# text, all that follows moves. Fonts with hints, such as Noto Sans CJK as OTF or TTC, stay as they were.
+# Why it matters: a model that reads text as pixels (glyph encoders, visual text representations for translation, OCR
+# of scans to translate) is trained on what Pillow drew. After `pip install -U pillow` it reads other pictures than it
 # learned, with no message. Keep the bitmaps with the model, take a font with hints, or pin Pillow.
 #
-# Versions: Pillow 11.3.0 (FreeType 2.13.3) and 12.0.0 (FreeType 2.14.1); 12.3.0 and 13.0.0 draw like 12.0.0. Fonts: Noto
-# Sans 2.015, Noto Sans Thai 2.002, Noto Sans Devanagari 2.007, Noto Sans CJK 2.004. Source: FreeType's commit 202297eb5,
-# "Loosen auto-hinting constraints" (2.14.0), which its docs/CHANGES leaves out; github.com/python-pillow/Pillow, issue 9205.
+# Versions: Pillow 11.3.0 (FreeType 2.13.3) and 12.0.0 (FreeType 2.14.1); 12.3.0 and 13.0.0 draw like 12.0.0. Fonts:
+# Noto Sans 2.015, Noto Sans Thai 2.002, Noto Sans Devanagari 2.007, Noto Sans CJK 2.004. Source: FreeType's commit
+# 202297eb5, "Loosen auto-hinting constraints" (2.14.0), which its docs/CHANGES leaves out;
+# github.com/python-pillow/Pillow, issue 9205.
 set -euo pipefail
 
 folder=$(mktemp -d)
