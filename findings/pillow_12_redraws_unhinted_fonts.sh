@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Pillow 12 draws fonts without hints, such as Google's Noto Sans, in other pixels than Pillow 11, in other widths
-# too.
+# Pillow 12 draws fonts without hints, such as Google's Noto Sans, in other pixels and widths than Pillow 11.
 #
 # An expert expects: a new Pillow, or FreeType, changes a pixel here and there; the same font file at the same size
 # gives the same letters. FreeType's list of changes and Pillow's release notes name nothing else for letters without
