@@ -154,7 +154,7 @@ def why_not_drawn(characters: Sequence[str], glyphs: np.ndarray) -> str:
     except UserError as error:
         return str(error)
     if (again != glyphs[sample]).mean() > NEARLY:
-        return "the model's glyphs are not of the default font, Noto Sans CJK"
+        return "the model's glyphs are not of the default font, Noto Sans CJK SC"
     return ""
 
 

@@ -51,9 +51,10 @@ def fonts(
             font = one_face(name, Path(folder) / "face.otf")
             family, style = ImageFont.truetype(font, 22).getname()
             glyphs = render_glyphs(characters, font=font)
-        embedding.glyphs.assign(glyphs)
-        embedding.empty()
-        bleu = score_translations("test", translator.translate(source), references, "en").bleu
+            embedding.glyphs.assign(glyphs)
+            embedding.empty()
+            translations = translator.translate(source)
+        bleu = score_translations("test", translations, references, "en").bleu
         pixels = (glyphs != own)[ideographs].sum(axis=(1, 2))
         differ = pixels[pixels > 0]
         share, median = 100 * len(differ) / len(pixels), np.median(differ) if len(differ) else 0
@@ -64,8 +65,8 @@ def fonts(
 
 def one_face(name: str, path: Path) -> str:
     """Return a font's file; of a collection's face, `FONTS.ttc:1`, it is written to `path`."""
-    collection, colon, number = name.rpartition(":")
-    if not colon:
+    collection, _, number = name.rpartition(":")
+    if not number.isdigit():
         return name
     with open(collection, "rb") as opened, open(path, "wb") as written:
         face = SFNTReader(opened, fontNumber=int(number))

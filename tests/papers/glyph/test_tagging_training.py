@@ -53,7 +53,7 @@ def test_another_font_s_glyphs_are_not_mixed():
     glyphs = model.backbone.source_embedding.glyphs
     glyphs.assign(np.roll(keras.ops.convert_to_numpy(glyphs), 3, axis=2))
     assert "人" in message_of(tagger_from, model, SENTENCES)
-    assert tagger_from(model, [[("学生", "NOUN")]]).tokenizer.vocabulary_size() == len(glyphs)
+    assert tagger_from(model, [[("学生", "NOUN")]]).tokenizer.vocabulary_size() == glyphs.shape[0]
 
 
 @pytest.mark.parametrize(("kind", "adapted"), [("lookup", True), ("glyph", False)])
