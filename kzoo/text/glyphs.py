@@ -32,7 +32,8 @@ def render_glyphs(
         characters: a vocabulary, or a `str`.
         size: int. Height and width in pixels. Defaults to `22`, the paper's.
         font: path of a TTF, OTF or TTC file. From a collection, the Simplified Chinese face is used, or else
-            the first. Defaults to Noto Sans CJK Regular, from the extra `glyphs`.
+            the first; a variable font is drawn in its default weight. Defaults to Noto Sans CJK Regular, from
+            the extra `glyphs`. A model reads only the font, version and face that it was trained with.
 
     Returns:
         uint8 `(N, size, size)`: 1 for ink.
