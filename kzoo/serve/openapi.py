@@ -40,6 +40,7 @@ from kzoo.serve.rest import (
     signatures,
     value_type,
 )
+from kzoo.serve.searches import a_direction
 from kzoo.serve.served import Served
 
 PATH = "/openapi.json"
@@ -234,12 +235,12 @@ def examples(served: Served) -> dict:
     shape = translator.image_shape
     if image_kind(shape) == "features":
         return {}
-    codes = translator.languages
+    source, target = a_direction(translator)
     values = {
         "text": "A dog runs.",
-        "source_language": codes[0],
-        "target_language": codes[-1],
-        "language": codes[0],
+        "source_language": source,
+        "target_language": target,
+        "language": source,
     }
     values["prefix"] = ""
     if shape:

@@ -50,9 +50,7 @@ STRINGS, NUMBERS = Tensor("DT_STRING", (-1,)), Tensor("DT_FLOAT", (-1,))
 
 def signatures(served: Served) -> dict[str, Signature]:
     """Return the signatures, by name; those of the SavedModel that `export` writes."""
-    inputs = {"text": STRINGS}
-    if served.translator.multilingual:
-        inputs |= dict.fromkeys(LANGUAGES, STRINGS)
+    inputs = {"text": STRINGS} | dict.fromkeys(_languages(served.translator), STRINGS)
     shape = served.translator.image_shape
     if kind := image_kind(shape):
         inputs["image"] = STRINGS if kind == "picture" else Tensor("DT_FLOAT", (-1, *shape))
@@ -68,6 +66,17 @@ def signatures(served: Served) -> dict[str, Signature]:
         embedding = {"embedding": Tensor("DT_FLOAT", (-1, k * D))}
         found["embed"] = Signature({"text": STRINGS, "language": STRINGS}, embedding)
     return found
+
+
+def _languages(translator) -> list[str]:
+    """Return the languages that a request must name: those that the model takes and has no default for."""
+    if translator.multilingual:
+        return [*LANGUAGES]
+    if not translator.source_languages:
+        return []
+    named = {translator.source_tokenizer.names, translator.target_tokenizer.names}
+    own = zip(("source", "target"), LANGUAGES, translator.languages, strict=True)
+    return [key for side, key, code in own if side in named and code is None]
 
 
 class Body(Struct, forbid_unknown_fields=True):

@@ -6,7 +6,7 @@ import httpx
 import msgspec
 import pytest
 from conftest import LIMITS
-from tiny_models import BEAM, bridge, pictures, pope
+from tiny_models import BEAM, bridge, pictures, pope, small100
 
 from kzoo.decoding import SearchSettings
 from kzoo.serve import Served, create_app
@@ -21,7 +21,7 @@ def ready_at_once(usual_length):
     usual_length(0)
 
 
-@pytest.fixture(params=[pope, bridge, pictures], ids=lambda model: model.__name__)
+@pytest.fixture(params=[pope, bridge, pictures, small100], ids=lambda model: model.__name__)
 def served(request):
     translator = request.param()
     translator.search = SearchSettings(BEAM)

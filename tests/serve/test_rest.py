@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from message_of import message_of
+from named_languages import make, sentence_piece_model
 from PIL import Image
 from small_preset import small_preset
 
@@ -482,6 +483,30 @@ def test_other_addresses(translator):
     assert right.status_code == 200
     for answer in (version, classify, model):
         check_error(answer, 404, "POST /v1/models/tiny.*GET /v1/models/tiny")
+
+
+@pytest.mark.parametrize(
+    ("kind", "languages"),
+    [("m2m", ["source_language", "target_language"]), ("small", ["target_language"])],
+)
+def test_the_inputs_are_the_languages_that_a_model_has_no_default_for(kind, languages):
+    translator, rows = make(kind, sentence_piece_model()), [{"text": "A dog."}]
+
+    def answers(*bodies) -> tuple[dict, list[int]]:
+        about, *answers = ask(served(translator), "/v1/models/tiny/metadata", *bodies)
+        found = about.json()["metadata"]["signature_def"]["signature_def"]
+        inputs = {name: [*signature["inputs"]] for name, signature in found.items()}
+        return inputs, [answer.status_code for answer in answers]
+
+    named = [{**rows[0], "source_language": "en", "target_language": "de"}]
+    inputs, statuses = answers({"instances": rows}, {"instances": named})
+    both = ["text", *languages]
+    assert inputs == {"serving_default": both, "n_best": both, "prefixed": [*both, "prefix"]}
+    assert statuses == [400, 200]
+    translator.source_language, translator.target_language = "en", "de"
+    inputs, statuses = answers({"instances": rows}, {"instances": named})
+    assert inputs["serving_default"] == ["text"]
+    assert statuses == [200, 200]
 
 
 def test_a_full_queue_says_when_to_come_again(translator):

@@ -5,6 +5,7 @@ import io
 
 import keras
 import numpy as np
+from named_languages import make, sentence_piece_model
 from PIL import Image
 
 from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator
@@ -38,6 +39,11 @@ def bridge():
 def pictures():
     keras.utils.set_random_seed(1)
     return image_text_tiny(CHARACTERS, image_shape=(32, 48, 3), **{**SIZES, "num_layers": 1})
+
+
+@functools.cache
+def small100():
+    return make("small", sentence_piece_model())
 
 
 def picture_file() -> bytes:
