@@ -124,11 +124,12 @@ def about(served: Served) -> dict:
         "n": served.settings.beam_size,
         "tokens": served.max_length - 1,
     }
-    source, target = (None, None) if served.translator.multilingual else served.translator.languages
+    translator = served.translator
+    source, target = (None, None) if translator.multilingual else translator.languages
     return {
         "name": served.name,
         "version": served.version,
-        "languages": served.translator.languages if served.translator.multilingual else None,
+        "languages": translator.languages if translator.multilingual else translator.source_languages or None,
         "source": source,
         "target": target,
         "image": image_kind(served.translator.image_shape),

@@ -15,7 +15,7 @@ from conftest import running
 from message_of import message_of
 from PIL import Image
 from small_preset import small_preset
-from tiny_models import BEAM, CHARACTERS, SIZES, TEXT, bridge, picture_file, pictures, pope
+from tiny_models import BEAM, CHARACTERS, SIZES, TEXT, bridge, picture_file, pictures, pope, small100
 
 from kzoo.decoding import SearchSettings
 from kzoo.hub import Preset
@@ -98,6 +98,14 @@ def test_a_preset_of_one_direction(served):
     assert answer["sentences"] == [{"text": TEXT, "score": answer["hypotheses"][0]["score"]}]
     assert answer["unknown_characters"] == ""
     assert "characters" not in answer
+
+
+def test_a_vocabulary_that_names_languages(served):
+    translator, address = served(small100)
+    assert get(address)["languages"] == translator.target_languages
+    answer = post(address, text=TEXT, source_language="en", target_language="de", n=2).json()
+    expected = translator.n_best([TEXT], 2, target_language="de", beam_size=BEAM)[0]
+    check_hypotheses(answer, expected)
 
 
 def test_a_bridge(served):

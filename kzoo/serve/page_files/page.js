@@ -307,9 +307,9 @@ async function loaded(address) {
 
 function setLanguages() {
   if (about.languages) {
-    for (const [id, index] of [["from", 0], ["to", 1]]) {
+    for (const [id, own, index] of [["from", about.source, 0], ["to", about.target, 1]]) {
       $(id).replaceChildren(...about.languages.map((code) => make("option", { value: code }, languageName(code))));
-      $(id).value = about.languages[Math.min(index, about.languages.length - 1)];
+      $(id).value = own || about.languages[Math.min(index, about.languages.length - 1)];
       $(id).hidden = false;
     }
     $("swap").hidden = false;
