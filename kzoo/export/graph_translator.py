@@ -81,9 +81,7 @@ def quantized(backbone: keras.Model) -> keras.Model:
         raise UserError("the translator is already quantized: leave precision out")
     copy = type(backbone).from_config(backbone.get_config())
     if len(copy.weights) != len(backbone.weights):
-        raise UserError(
-            "the translator has LoRA weights: save it as a .keras file, which merges them, and load that"
-        )
+        raise UserError("the translator has LoRA weights: call backbone.merge_lora() before")
     copy.set_weights(backbone.get_weights())
     kinds = (keras.layers.Dense, keras.layers.Embedding)
     copy.quantize("int8", filters=lambda layer: isinstance(layer, kinds))

@@ -3,7 +3,10 @@
 from collections.abc import Callable
 
 import keras
+import numpy as np
 from keras import ops
+
+FACTORS = "lora_kernel_a", "lora_kernel_b"  # the attributes and variables of LoRA
 
 
 def on_rows(function: Callable, x):
@@ -30,11 +33,46 @@ class Quantizable:
 class Dense(Quantizable, keras.layers.Dense):
     """`keras.layers.Dense`, faster to train on a CPU under JAX; the bias is added by `add_bias`."""
 
+    def save_own_variables(self, store):
+        """Save LoRA's factors beside the kernel, so that training can go on: Keras saves the sum alone."""
+        if not self.lora_enabled or self.quantization_mode:
+            super().save_own_variables(store)
+            return
+        store["0"] = self._kernel
+        if self.bias is not None:
+            store["1"] = self.bias
+        for name in FACTORS:
+            store[name] = getattr(self, name)
+        store["lora_scale"] = self.lora_alpha / self.lora_rank
+
     def load_own_variables(self, store):
-        super().load_own_variables(store)
-        if self.lora_enabled:  # Keras zeroes both factors, whose gradients are then 0 for ever
-            drawn = keras.initializers.HeUniform()(self.lora_kernel_a.shape)  # as `enable_lora` does
-            self.lora_kernel_a.assign(drawn)
+        """Load what was saved; without LoRA, the kernel with the product of the factors."""
+        if FACTORS[0] not in store:
+            super().load_own_variables(store)
+            if self.lora_enabled:  # Keras zeroes both factors, whose gradients are then 0 for ever
+                drawn = keras.initializers.HeUniform()(self.lora_kernel_a.shape)  # as `enable_lora` does
+                self.lora_kernel_a.assign(drawn)
+            return
+        kernel, factors = store["0"], [store[name] for name in FACTORS]
+        if self.lora_enabled:
+            for name, values in zip(FACTORS, factors, strict=True):
+                getattr(self, name).assign(values)
+        else:
+            kernel = kernel + store["lora_scale"] * np.matmul(*factors)
+        self._kernel.assign(kernel)
+        if self.bias is not None:
+            self.bias.assign(store["1"])
+
+    def merge_lora(self):
+        """Add the product of LoRA's factors to the kernel, and drop them."""
+        scale = self.lora_alpha / self.lora_rank
+        self._kernel.assign_add(scale * ops.matmul(*(getattr(self, name) for name in FACTORS)))
+        self._kernel.trainable = True
+        for name in FACTORS:
+            # Private: `del self.lora_kernel_a` would also collect garbage, once for each factor.
+            self._untrack_variable(getattr(self, name))
+            setattr(self, name, None)
+        self.lora_enabled, self.lora_rank, self.lora_alpha = False, None, None
 
     def call(self, inputs, training=None):
         return on_rows(self._of_rows, inputs)

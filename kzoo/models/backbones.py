@@ -49,6 +49,16 @@ class TranslationBackbone(Backbone):
         drawn = {"drawn": inputs["drawn"]} if "drawn" in inputs else {}
         return self.source_embedding(inputs["source"], **drawn)
 
+    def merge_lora(self):
+        """Add the factors of `enable_lora` to the kernels, so that a preset can hold the model.
+
+        Afterwards, all weights are trainable. To train on, compile again.
+        """
+        for layer in all_layers(self):
+            if getattr(layer, "lora_enabled", False):
+                layer.merge_lora()
+            layer.trainable = True
+
     def _keep(self, kind: type, arguments: dict):
         """Check a constructor's arguments and keep them for `get_config`, except Keras's own.
 

@@ -57,10 +57,7 @@ def write_preset(
     if is_quantized(backbone):
         raise UserError("a preset cannot hold a quantized model: save the original one")
     if any(getattr(layer, "lora_enabled", False) for layer in all_layers(backbone)):
-        raise UserError(
-            "a preset cannot hold a model with LoRA: save it as a .keras file, which merges LoRA into the "
-            "weights, and load that"
-        )
+        raise UserError("a preset cannot hold a model with LoRA: call backbone.merge_lora() before")
     full = backbone  # in float32 without a copy, which may be gigabytes
     if backbone.dtype_policy.name != "float32":
         full = type(backbone).from_config({**backbone.get_config(), "dtype": "float32"})

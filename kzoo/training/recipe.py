@@ -55,6 +55,7 @@ XLIFF_FILES = Use(
 BUILDER = Use(
     lambda recipe: recipe.preset in BUILDERS, "{recipe.preset}, which is trained and has its own vocabularies"
 )
+TRAINED = Use(lambda recipe: recipe.preset not in BUILDERS, "{recipe.preset}, which is not trained yet")
 
 
 def _files(recipe: "Recipe") -> Iterator[Path]:
@@ -132,6 +133,18 @@ class Recipe:
         {},
         """arguments of the builder, such as `{num_layers = 2}`; for a trained preset, arguments of
         `kzoo.presets.load`, such as `{dropout = 0.1}`.""",
+    )
+    lora: Annotated[int, Meta(ge=0, le=10**4)] = key(
+        0,
+        """rank of the factors that are added to a trained preset's dense layers (LoRA); only these and the
+        layers' biases are trained, in less memory; 0: all weights are trained.""",
+        TRAINED,
+    )
+    freeze: list[str] = key(
+        [],
+        """layers of a trained preset that keep their weights, by name, such as `["embedding",
+        "encoder_layer_*"]`.""",
+        TRAINED,
     )
     train: list[str] = key(
         [],

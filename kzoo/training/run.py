@@ -126,6 +126,8 @@ def _trained(
                     task.record_rows(folder)
             report = RunReport(CountedBatches(run.batches), checkpoints, began)
             _train_prepared(run, recipe, folder, preemption, report, verbose)
+            if recipe.lora:  # so that the best checkpoints are merged, then averaged
+                run.translator.backbone.merge_lora()
             _write_preset(run, folder, checkpoints)
             if prints:
                 print_report(report)

@@ -1,5 +1,6 @@
 """The trained preset that a recipe fine-tunes: found, copied into the run's folder, loaded from there."""
 
+import fnmatch
 import shutil
 from pathlib import Path
 from typing import Any
@@ -55,10 +56,23 @@ def copy_start(recipe: Recipe, folder: Path):
 
 
 def load_start(recipe: Recipe, folder: Path) -> Any:
-    """Return the translator that `copy_start` copied, with the recipe's precision and its `model` arguments.
+    """Return the translator that `copy_start` copied, as the recipe trains it: its precision and its layers.
 
     Raises:
-        UserError: the copy is altered, or the model does not take these arguments.
+        UserError: the copy is altered, or the model does not take these arguments, or has no such layers.
     """
     copy = Preset(folder / START, recipe.preset)  # errors name it as the recipe does
-    return load(copy, dtype=recipe.precision, **recipe.model)
+    translator = load(copy, dtype=recipe.precision, **recipe.model)
+    backbone = translator.backbone
+    if recipe.lora:
+        backbone.enable_lora(recipe.lora)
+    named = {layer.name: layer for layer in backbone.layers if layer.weights}
+    for pattern in recipe.freeze:
+        found = fnmatch.filter(named, pattern)
+        if not found:
+            raise UserError(f"freeze: {copy} has no layer {pattern!r}; {nearest(pattern, list(named))}")
+        for name in found:
+            named[name].trainable = False
+    if not backbone.trainable_weights:
+        raise UserError("freeze names all layers, so that nothing would be trained: remove some")
+    return translator

@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace as replaced
 from pathlib import Path
 
+import h5py
 import keras
 import numpy as np
 import pytest
@@ -124,11 +125,58 @@ def test_characters_that_the_vocabulary_lacks_are_told_and_never_written(recipe,
     assert all("\u2047" not in text for text in tuned.translate(texts))
 
 
-def test_a_stopped_run_goes_on_without_the_preset_to_the_same_weights(recipe, preset, tmp_path):
+def lora_layers(file: Path) -> list[list[np.ndarray]]:
+    """Return the kernel and the two factors of each layer with LoRA in a file of weights."""
+    names, found = ("0", "lora_kernel_a", "lora_kernel_b"), []
+
+    def visit(_, item):
+        if isinstance(item, h5py.Group) and names[1] in item:
+            found.append([item[name][()] for name in names])
+
+    with h5py.File(file) as opened:
+        opened.visititems(visit)
+    return found
+
+
+def test_lora_trains_factors_that_are_merged(recipe, preset, tmp_path):
+    """Each kernel W of the preset becomes W + A·B, in the mean of the two best checkpoints."""
+    tuned = train(replaced(recipe, rate=0.5, lora=2, epochs=2, average=2), tmp_path / "run")
+    before = load(preset)
+    expected = before.get_weights()
+    files = sorted((tmp_path / "run/checkpoints").glob("epoch_*/checkpoint.weights.h5"))
+    assert len(files) == 2
+    for (kernel, a, b), (same, c, d) in zip(*map(lora_layers, files), strict=True):
+        [number] = [number for number, weight in enumerate(expected) if np.array_equal(weight, kernel)]
+        np.testing.assert_array_equal(same, kernel)
+        assert a.shape[1] == b.shape[0] == 2 and b.any() and not np.array_equal(b, d)
+        expected[number] = kernel + (a @ b + c @ d) / 2
+    for weight, ours, theirs in zip(before.weights, tuned.get_weights(), expected, strict=True):
+        if weight.name != "bias":  # these layers' biases learn, too
+            np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    assert all(weight.trainable for weight in tuned.backbone.weights)
+    for ours, theirs in zip(load(tmp_path / "run").get_weights(), tuned.get_weights(), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-3)  # in float16
+
+
+def test_what_is_frozen_stays(recipe, preset, tmp_path):
+    frozen = replaced(recipe, rate=0.5, freeze=["embedding", "enc*", "decoder_norm"])
+    tuned, before = train(frozen, tmp_path / "run"), load(preset)
+    weights = zip(before.weights, tuned.get_weights(), before.get_weights(), strict=True)
+    moved = {weight.path.split("/")[0] for weight, *pair in weights if not np.array_equal(*pair)}
+    assert moved == {"decoder_layer_0"}
+    for names, named in ((["enc0"], "'enc0'"), (["*"], "freeze")):
+        assert named in message_of(train, replaced(recipe, freeze=names), tmp_path / "refused")
+    for changes in ({"lora": 2}, {"freeze": ["embedding"]}):
+        assert [*changes][0] in message_of(train, replaced(recipe, preset="pope_tiny", **changes), tmp_path)
+
+
+@pytest.mark.parametrize("changes", [{}, {"lora": 2}], ids=["all_weights", "lora"])
+def test_a_stopped_run_goes_on_without_the_preset_to_the_same_weights(changes, recipe, preset, tmp_path):
     """As after a kill, when the preset has gone: the run has its own copy."""
-    recipe = replaced(recipe, rate=0.1, epochs=2, model={"dropout": 0.2})
+    recipe = replaced(recipe, rate=0.1, epochs=2, model={"dropout": 0.2}, **changes)
     unbroken = train(recipe, tmp_path / "unbroken")
-    assert not np.array_equal(unbroken.get_weights()[0], load(preset).get_weights()[0])
+    weights = unbroken.get_weights(), load(preset).get_weights()
+    assert not all(map(np.array_equal, *weights))
     assert unbroken.backbone.get_config()["dropout"] == 0.2
     moved = shutil.copytree(preset, tmp_path / "preset")
     recipe = replaced(recipe, preset=str(moved))
