@@ -31,6 +31,19 @@ CONVERTED = ("marian", "m2m_100")  # kinds of models in Hugging Face's form that
 OVERRIDES = ("dropout", "dtype", "max_length", "penalty_weight")
 
 
+class unlocked(cached_property):
+    """`functools.cached_property` without the lock of Python 3.11's, which all presets share.
+
+    A preset's model may be converted in a thread, which uses another preset meanwhile.
+    """
+
+    def __get__(self, preset, owner=None):
+        if preset is None:
+            return self
+        found = preset.__dict__[self.attrname] = self.func(preset)
+        return found
+
+
 @dataclass(frozen=True)
 class Preset:
     """A trained preset. Each of its files is read once, when it is first needed.
@@ -59,7 +72,7 @@ class Preset:
     def __str__(self) -> str:
         return f"preset {self.given or self.place}"
 
-    @cached_property
+    @unlocked
     def folder(self) -> Path:
         """The absolute folder of its files. A model of another form is converted for this, once."""
         return (self.conversion() if self.conversion else self.place).absolute()
@@ -74,7 +87,7 @@ class Preset:
         inside = place.name == "preset" or place.parent == Path(self.given).resolve()
         return place.parent.name if inside else place.name
 
-    @cached_property
+    @unlocked
     def metadata(self) -> dict:
         """What keras-hub and kzoo wrote about the preset's files, such as `parameter_count`."""
         metadata = self._parsed(METADATA_FILE)
@@ -100,7 +113,7 @@ class Preset:
         """By `direction_key`, the score below which a translation is unusual."""
         return self.metadata.get("low_scores") or {}
 
-    @cached_property
+    @unlocked
     def backbone(self) -> dict:
         """The backbone as Keras serializes it: its `class_name`, its arguments `config`, and more."""
         backbone = self.object(CONFIG_FILE)
@@ -108,7 +121,7 @@ class Preset:
             raise UserError(f"{self.where(CONFIG_FILE)} lacks a class_name or a config")
         return backbone
 
-    @cached_property
+    @unlocked
     def settings(self) -> dict:
         """The translator's `class`, its `tokenizers`' files, and its other arguments, such as languages."""
         settings, where = self.object(TRANSLATOR_FILE), self.where(TRANSLATOR_FILE)
@@ -128,12 +141,12 @@ class Preset:
                 raise UserError(f"{where}: {name} is {settings[name]!r:.80}, not a code")
         return settings
 
-    @cached_property
+    @unlocked
     def search(self) -> SearchSettings:
         """The search settings."""
         return SearchSettings.from_entries(self.object(SEARCH_FILE), self.where(SEARCH_FILE))
 
-    @cached_property
+    @unlocked
     def scores(self) -> dict:
         """The content of `scores.json`; without the file, only "scores", an empty list.
 
@@ -148,7 +161,7 @@ class Preset:
         scored = (row for row in rows if row.keys() & {"split", "source"})
         return {**content, "scores": [row for row in scored if isinstance(row.get("bleu"), int | float)]}
 
-    @cached_property
+    @unlocked
     def card(self) -> str | None:
         """The text of its model card, in Markdown."""
         if not (self.folder / CARD_FILE).is_file():

@@ -2,9 +2,11 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Literal, get_args, get_origin
 
 import keras
+import numpy as np
 from keras_hub.models import Backbone
 from keras_hub.tokenizers import Tokenizer
 
@@ -95,10 +97,10 @@ class TranslationBackbone(Backbone):
         return config
 
 
-class _Waiting(keras.StatelessScope):
+class Waiting(keras.StatelessScope):
     """A scope in which variables wait for their values: those assigned in it, or else initial ones.
 
-    They get them at its end.
+    They get them at its end; inside `without_values`, they never do.
     """
 
     def add_update(self, update):
@@ -108,14 +110,37 @@ class _Waiting(keras.StatelessScope):
         value = keras.ops.stop_gradient(value)
         variable._initializer = lambda shape, dtype: value
 
+    def give(self, variable: keras.Variable, read: Callable[[], np.ndarray]):
+        """Assign what a function returns; inside `without_values`, it is called whenever that is needed."""
+        if self.original_scope is None:
+            variable.assign(read())
+        else:
+            variable._initializer = lambda shape, dtype: read()
+
 
 def without_initial_values(make: Callable[[], keras.Model]) -> keras.Model:
     """Return the model that a function builds and assigns weights of: these get no initial values before.
 
     With initial values, loading M2M-100 takes twice as long, and twice the memory of its weights.
     """
-    with _Waiting():
+    with Waiting():
         return make()
+
+
+def without_values(function: Callable):
+    """Return what a function returns that builds models, whose variables get no values.
+
+    Those given by `Waiting.give` are read where they are used, such as to save them: a model larger than the
+    memory can be converted.
+    """
+
+    def run():
+        with keras.StatelessScope(initialize_variables=False):
+            return function()
+
+    # In a new thread, because Keras keeps the list of variables to initialize per thread.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(run).result()
 
 
 def uses_xla(backbone: keras.Model, few_calls: bool = False) -> bool:

@@ -4,13 +4,15 @@ kzoo reorders their features: in their position encodings all sines precede all 
 alternate.
 """
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from kzoo.errors import UserError, first_line
 from kzoo.hub.preset import CONFIG_FILE
-from kzoo.models.backbones import without_initial_values
+from kzoo.models.backbones import Waiting
 from kzoo.models.hugging_face import Config
 from kzoo.models.tensor_files import Stored, stored_tensors
 from kzoo.models.transformer import TransformerBackbone
@@ -22,7 +24,7 @@ ROUNDED = 0.01  # more than bfloat16 changes a sine
 
 
 def build(folder: Path, config: Config, settings: dict, orders: list[list[int]]) -> TransformerBackbone:
-    """Return the backbone with a repository's weights, which are read one after the other.
+    """Return the backbone with a repository's weights, read one after the other by `Waiting.give`.
 
     Args:
         folder: the repository.
@@ -38,16 +40,13 @@ def build(folder: Path, config: Config, settings: dict, orders: list[list[int]])
     stored = stored_tensors(folder)
     shapes, copies = _shapes(config, settings)
     _check(stored, shapes, copies, config, folder)
-
-    def make() -> TransformerBackbone:
+    with Waiting() as waiting:
         try:
             backbone = TransformerBackbone(**settings)
         except (TypeError, ValueError) as error:
             raise UserError(f"{folder}: {CONFIG_FILE}: {first_line(error):.160}") from None
-        _assign(backbone, stored, folder, orders)
-        return backbone
-
-    return without_initial_values(make)
+        _give(waiting.give, backbone, stored, folder, orders)
+    return backbone
 
 
 def _check(stored: dict[str, Stored], shapes: dict, copies: dict, config: Config, folder: Path):
@@ -116,8 +115,14 @@ def _features(width: int) -> np.ndarray:
     return np.stack([np.arange(width // 2), np.arange(width // 2) + width // 2], axis=1).ravel()
 
 
-def _assign(backbone: TransformerBackbone, stored: dict[str, Stored], folder: Path, orders: list[list[int]]):
-    """Copy the weights, whose names and shapes are checked; `orders` are the vocabularies' ids."""
+def _give(
+    give: Callable,
+    backbone: TransformerBackbone,
+    stored: dict[str, Stored],
+    folder: Path,
+    orders: list[list[int]],
+):
+    """Give each variable its function; names and shapes are checked, `orders` are the vocabularies' ids."""
     features = _features(backbone.width)
 
     def take(name: str, *orders) -> np.ndarray:
@@ -132,18 +137,21 @@ def _assign(backbone: TransformerBackbone, stored: dict[str, Stored], folder: Pa
         return values
 
     def dense(layer, name: str, into=None, out=None):
-        layer.kernel.assign(take(f"{name}.weight", out, into).T)
-        layer.bias.assign(take(f"{name}.bias", out))
+        give(layer.kernel, lambda: take(f"{name}.weight", out, into).T)
+        give(layer.bias, lambda: take(f"{name}.bias", out))
 
     def norm(layer, name: str):
-        layer.gamma.assign(take(f"{name}.weight", features))
-        layer.beta.assign(take(f"{name}.bias", features))
+        give(layer.gamma, lambda: take(f"{name}.weight", features))
+        give(layer.beta, lambda: take(f"{name}.bias", features))
 
     def attention(layer, residual, name: str):
         parts = [f"{name}.{part}_proj" for part in "qkv"]
-        kernels = [take(f"{part}.weight", None, features).T for part in parts]
-        layer.kernel.assign(np.concatenate(kernels, axis=1))
-        layer.bias.assign(np.concatenate([take(f"{part}.bias") for part in parts]))
+
+        def kernel() -> np.ndarray:
+            return np.concatenate([take(f"{part}.weight", None, features).T for part in parts], axis=1)
+
+        give(layer.kernel, kernel)
+        give(layer.bias, lambda: np.concatenate([take(f"{part}.bias") for part in parts]))
         dense(layer.output_dense, f"{name}.out_proj", out=features)
         norm(residual.layer_norm, f"{name}_layer_norm")
 
@@ -159,9 +167,9 @@ def _assign(backbone: TransformerBackbone, stored: dict[str, Stored], folder: Pa
             "model.decoder.embed_tokens.weight": backbone.target_embedding,
         }
     for (name, layer), order in zip(tables.items(), orders, strict=True):
-        layer.embeddings.assign(take(name, order, features))
+        give(layer.embeddings, partial(take, name, order, features))
     if backbone.output_bias is not None:
-        backbone.output_bias.bias.assign(take("final_logits_bias", None, orders[-1])[0])
+        give(backbone.output_bias.bias, lambda: take("final_logits_bias", None, orders[-1])[0])
     for side, attentions in ATTENTIONS.items():
         for number, layer in enumerate(getattr(backbone, f"{side}_layers")):
             name = marian_layer(side, number)

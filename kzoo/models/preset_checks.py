@@ -7,7 +7,6 @@ and vocabularies must fit the configuration and be small enough to build.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import h5py
@@ -17,6 +16,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
 from kzoo.hub.preset import Preset, holds_values
+from kzoo.models.backbones import without_values
 
 IDENTITY = ("module", "class_name", "registered_name")  # how Keras finds a class
 PACKAGES = ("kzoo", "keras_hub")
@@ -106,14 +106,7 @@ def _weights(file: Path) -> Iterator[h5py.Dataset]:
 
 def _shapes(configuration: dict) -> Counter:
     """Count the weights of each shape and kind in a configuration, without creating their values."""
-
-    def build():
-        with keras.StatelessScope(initialize_variables=False):
-            return keras.saving.deserialize_keras_object(configuration)
-
-    # In a new thread, because Keras keeps the list of variables to initialize per thread.
-    with ThreadPoolExecutor(1) as thread:
-        weights = thread.submit(build).result().weights
+    weights = without_values(lambda: keras.saving.deserialize_keras_object(configuration)).weights
     return Counter((tuple(weight.shape), np.dtype(weight.dtype).kind) for weight in weights)
 
 

@@ -71,13 +71,15 @@ def _converted(repository: Preset) -> Path:
     stats = [(file, stat.st_size, stat.st_mtime_ns) for file, stat in files]
 
     def make(made: Path):
+        from kzoo.models.backbones import without_values
+
         print(f"{repository.given}: converting it to a kzoo preset, once", file=sys.stderr)
         if repository.model_type == "marian":
             from kzoo.models.marian import read_marian as read
         else:
             from kzoo.models.m2m import read_m2m as read
 
-        read(folder, name).save_to_preset(made, dtype="float32")
+        without_values(lambda: read(folder, name).save_to_preset(made, dtype="float32"))
 
     return cached_folder("converted", str([FORMAT, name, folder.resolve(), *stats]), make)
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import tracemalloc
 
 import ctranslate2
 import keras
@@ -237,14 +238,25 @@ def test_it_is_loaded_saved_and_loaded_again(kind, folder, tmp_path):
     assert weights.shape[2:] == (len(written), len(subwords))
 
 
-def test_trimmed_it_translates_alike(kind, trained):
+def test_a_conversion_holds_few_tensors_at_a_time(kind, tmp_path):
+    sizes = {"d_model": 256, "encoder_layers": 6, "decoder_layers": 6, "encoder_ffn_dim": 1024}
+    sizes["decoder_ffn_dim"] = 1024
+    folder = repositories.make(tmp_path / "wide", kind, **sizes)
+    tracemalloc.start()
+    locate(folder).check()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 0.5 * (folder / "model.safetensors").stat().st_size
+
+
+def test_trimmed_it_translates_as_transformers_does_with_all_pieces(kind, trained):
     """Wherever the whole model reads and writes pieces that are kept."""
     texts = [text for side in open_corpus("scenes").pairs("train", "en", "de") for text in side[:150]]
     sentences = open_corpus("scenes").sentences("test", "en")[:60]
     whole, cut, languages = load(trained), trim(trained, PAIRS[kind], texts), languages_of(kind)
     kept = set(cut.source_tokenizer.get_vocabulary())
     assert len(kept) < 0.9 * len(whole.source_tokenizer.get_vocabulary())
-    found = whole.translate(sentences, beam_size=1, **languages)
+    found = generated(trained, PAIRS[kind], sentences, beams=1)
 
     def needed(tokenizer, text: str) -> set[str]:
         [row] = tokenizer([text], **whole.tokenizer_options(tokenizer, *PAIRS[kind]))
@@ -252,13 +264,13 @@ def test_trimmed_it_translates_alike(kind, trained):
 
     tokenizers = whole.source_tokenizer, whole.target_tokenizer
     same = [
-        number
-        for number, pair in enumerate(zip(sentences, found, strict=True))
-        if all(needed(*one) <= kept for one in zip(tokenizers, pair, strict=True))
+        (sentence, text)
+        for sentence, (text, _, lead) in zip(sentences, found, strict=True)
+        if lead and all(needed(*one) <= kept for one in zip(tokenizers, (sentence, text), strict=True))
     ]
     assert len(same) > 30
-    again = cut.translate([sentences[number] for number in same], beam_size=1, **languages)
-    assert again == [found[number] for number in same]
+    sentences, expected = map(list, zip(*same, strict=True))
+    assert cut.translate(sentences, beam_size=1, **languages) == expected
 
 
 def test_the_server_translates_in_all_directions(kind, folder):
