@@ -22,6 +22,7 @@ IDENTITY = ("module", "class_name", "registered_name")  # how Keras finds a clas
 PACKAGES = ("kzoo", "keras_hub")
 KINDS = {"f": "floating-point numbers", "i": "whole numbers", "u": "whole numbers", "b": "bits"}
 DATA_TYPE = ("keras", "DTypePolicy", None)  # the only class of Keras itself in presets
+PART = 2**20  # numbers that are read at a time
 
 
 def check_object(configuration: dict, where: str):
@@ -85,7 +86,7 @@ def check_weights(preset: Preset, files: list[Path]):
     for file in files:
         for weight in _weights(file):
             numbers = holds_values(weight) and weight.dtype.kind in KINDS
-            if not (numbers and np.isfinite(weight[()]).all()):
+            if not (numbers and _is_finite(weight)):
                 raise UserError(f"{preset}: {weight.name} in {file.name} is not an array of finite numbers")
             found[weight.shape, weight.dtype.kind] += 1
     for shape, kind in sorted({*found, *expected}):
@@ -94,6 +95,14 @@ def check_weights(preset: Preset, files: list[Path]):
                 f"{preset}: its configuration has {expected[shape, kind]} weights of shape {shape} "
                 f"with {KINDS[kind]}, but {', '.join(file.name for file in files)} has {found[shape, kind]}"
             )
+
+
+def _is_finite(weight: h5py.Dataset) -> bool:
+    """Return whether all numbers of an array are finite. It is read in parts, which take little memory."""
+    if not weight.size or not weight.ndim:
+        return bool(np.isfinite(weight[()]).all())
+    rows = max(1, PART * len(weight) // weight.size)
+    return all(np.isfinite(weight[first : first + rows]).all() for first in range(0, len(weight), rows))
 
 
 def _weights(file: Path) -> Iterator[h5py.Dataset]:
