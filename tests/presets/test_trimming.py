@@ -8,12 +8,15 @@ import pytest
 import sentencepiece
 from message_of import message_of
 from named_languages import KINDS, RUSSIAN, make, sentence_piece_model
+from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from kzoo.cli import app
 from kzoo.data import open_corpus
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.presets import load, locate, trim
+from kzoo.serve import Served, create_app
+from kzoo.training import Recipe, train
 
 TEXTS = ["A dog runs in the yard.", "Zwei Männer – 3,5 km!", "e\u0301te\u0301 (10 %)", "  two  spaces", ""]
 
@@ -109,3 +112,28 @@ def test_the_command_writes_a_preset(preset, tmp_path):
     listed = json.loads((tmp_path / "cut/config.json").read_text())["config"]["source_vocabulary_size"]
     assert f"{listed:,}" in result.output
     assert CliRunner().invoke(app, [*words[:-1], str(preset)]).exit_code
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_fine_tuned_and_served(kind, random, few_scenes, tmp_path):
+    whole = make(kind, sentence_piece_model())
+    whole.set_weights([weight + random.normal(0, 0.1, weight.shape) for weight in whole.get_weights()])
+    whole.save_to_preset(tmp_path / "whole", dtype="float32")
+    cut = trim(tmp_path / "whole", ["en", "de"])
+    cut.save_to_preset(tmp_path / "cut", dtype="float32")
+    sizes = {"epochs": 1, "steps": 2, "tokens": 512, "num_shapes": 1, "optimizer": "sgd", "rate": 0.1}
+    recipe = Recipe(preset=str(tmp_path / "cut"), corpus="scenes", source="en", target="de", **sizes)
+    tuned = train(recipe, tmp_path / "run", verbose=0)
+    changes = [np.abs(a - b).max() for a, b in zip(tuned.get_weights(), cut.get_weights(), strict=True)]
+    assert 0 < max(changes) < 0.5  # it went on from these weights
+    preset, texts = locate(tmp_path / "run"), ["A dog runs.", "Two men sing."]
+    model = load(preset)
+    assert model.source_tokenizer.get_vocabulary() == cut.source_tokenizer.get_vocabulary()
+    expected = model.translate(texts)  # from English to German, as it was trained
+    for translator in (model, CTranslate2Translator(preset)):
+        with TestClient(create_app(Served(translator, "cut", max_batch=1))) as client:
+            answer = client.post("/v1/models/cut:predict", json={"instances": texts})
+        rows = answer.json()["predictions"]
+        assert [row["translation"] for row in rows] == expected
+        scores = [best.score for (best,) in translator.n_best(texts, 1)]
+        np.testing.assert_allclose([row["score"] for row in rows], scores, atol=1e-4)
