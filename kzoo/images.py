@@ -19,7 +19,6 @@ def image_rows(
     count: int,
     shape: tuple[int, ...] | None,
     extractor: dict | None = None,
-    values: bool = True,
 ) -> np.ndarray | None:
     """Return one image per sentence, in a model's input format.
 
@@ -29,7 +28,6 @@ def image_rows(
         count: int. N, the number of sentences.
         shape: `(D_img,)`, `(R, D_img)` or `(h, w, 3)`; `None` for a text-only model.
         extractor: the extractor that the features must come from, as in a preset; `None`: any.
-        values: bool. Whether to check the numbers, too; `False` if whoever gets the rows does.
 
     Raises:
         UserError: images for a text-only model, or none for a model that reads images; a sentence without an
@@ -63,8 +61,15 @@ def image_rows(
             f"{where}the images have the shape {tuple(images.shape[1:])}, the model reads {tuple(shape)} "
             "(its image_shape)"
         )
-    if values:
-        _check_values(images, where)
+    _check_finite(images, where)
+    if len(shape) == 3 and images.dtype != "uint8":
+        low, high = images.min(), images.max()
+        # To at most 1, or to ImageNet's mean and deviation.
+        normalized = images.dtype.kind == "f" and (0 < high <= 1 or low < 0 < high <= 3)
+        if normalized or low < -64 or high > 320:  # resizing may go a little beyond
+            raise UserError(
+                f"pictures are numbers from 0 to 255, but these go from {low:g} to {high:g}: rescale them"
+            )
     return images
 
 
@@ -88,26 +93,20 @@ def _image(image, number: int, shape: tuple[int, ...]) -> np.ndarray:
     return array
 
 
-def _check_values(images: np.ndarray, where: str):
-    """Raise `UserError` for numbers that are not finite in float32, or not those of pictures.
+def _check_finite(images: np.ndarray, where: str):
+    """Raise `UserError` for numbers that are not finite in float32.
 
     Works in pieces: a feature file may not fit into memory.
     """
-    for first in range(0, len(images), PIECE) if images.dtype.kind == "f" else ():
+    if images.dtype.kind != "f":
+        return
+    for first in range(0, len(images), PIECE):
         piece = images[first : first + PIECE]
         finite = (np.abs(piece) <= np.finfo("float32").max).reshape(len(piece), -1).all(axis=1)
         if not finite.all():
             raise UserError(
                 f"{where}sentence {first + finite.argmin() + 1}: its image has NaN or infinite numbers, "
                 "or numbers too large for float32"
-            )
-    if len(images.shape) == 4 and images.dtype != "uint8":
-        low, high = images.min(), images.max()
-        # To at most 1, or to ImageNet's mean and deviation.
-        normalized = images.dtype.kind == "f" and (0 < high <= 1 or low < 0 < high <= 3)
-        if normalized or low < -64 or high > 320:  # resizing may go a little beyond
-            raise UserError(
-                f"pictures are numbers from 0 to 255, but these go from {low:g} to {high:g}: rescale them"
             )
 
 
@@ -155,13 +154,12 @@ def shown_images(translator, images, count: int, shown: str = "right"):
             sentence keeps its own. `"none"`: grey pictures, or zeros for features.
 
     Returns:
-        `(N, *image_shape)`: an array, or features that are read from the file when indexed. Their numbers are
-        checked when they are translated.
+        `(N, *image_shape)`: an array, or features that are read from the file when indexed.
 
     Raises:
         UserError: images that do not fit the translator or the sentences.
     """
-    rows = image_rows(images, count, translator.image_shape, translator.extractor, values=False)
+    rows = image_rows(images, count, translator.image_shape, translator.extractor)
     if shown == "shuffled":
         return rows[np.random.default_rng(SEED).permutation(count)]
     if shown == "none":

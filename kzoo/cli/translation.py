@@ -187,7 +187,7 @@ def translate(
     rows = {}
     if translator.image_shape or image or images:
         shape, extractor = translator.image_shape, translator.extractor
-        rows["images"] = image_rows(image or features, len(sentences), shape, extractor, values=False)
+        rows["images"] = image_rows(image or features, len(sentences), shape, extractor)
     if prefix:
         rows["prefixes"] = prefix * len(sentences) if len(prefix) == 1 else prefix
     plain = document.plain_texts if document else sentences
