@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from kzoo.compiled_programs import FLAG, keep_compiled_programs, remove_oldest
+from kzoo.cli.compiled_programs import FLAG, keep_compiled_programs, remove_oldest
 
 # Compiles a program, and prints whether it was read from the cache.
 PROGRAM = """
-from kzoo.compiled_programs import keep_compiled_programs
+from kzoo.cli.compiled_programs import keep_compiled_programs
 keep_compiled_programs()
 import jax
 found = []

@@ -68,7 +68,7 @@ ALLOWED = {
         "serve",
         "text",
     }
-    | {"errors", "files", "images", "compiled_programs", "__version__"},
+    | {"errors", "files", "images", "__version__"},
     "training": {
         "training",
         "data",

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from kzoo.compiled_programs import keep_compiled_programs
+from kzoo.cli.compiled_programs import keep_compiled_programs
 from kzoo.decoding.search_settings import SearchSettings
 from kzoo.engine import Device, Engine
 from kzoo.errors import UserError, first_line

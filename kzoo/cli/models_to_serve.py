@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from kzoo.cli.console import start_backend
+from kzoo.cli.server_glossaries import Terms, check_terms, glossaries_of
 from kzoo.decoding.search_settings import SearchSettings
 from kzoo.errors import UserError
 from kzoo.hub.preset import Preset
 from kzoo.presets.shelf import known_languages, locate
-from kzoo.serve.glossaries import Terms, check_terms, glossaries_of
 from kzoo.serve.metrics import Metrics
 from kzoo.serve.searches import EngineSearch
 from kzoo.serve.served import Served

@@ -107,10 +107,10 @@ def serve(
     searches = list(map(search_of, located))
     with reserved(host, port) as listening:
         from kzoo.cli.models_to_serve import ModelsToServe, NamedPreset
+        from kzoo.cli.server_glossaries import Terms
         from kzoo.engine.loaded_models import LoadedModels
         from kzoo.serve import Keys
         from kzoo.serve import serve as serve_forever
-        from kzoo.serve.glossaries import Terms
         from kzoo.serve.server import LOG_FORMAT
 
         accepted = keys and Keys.read(keys)

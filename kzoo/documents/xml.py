@@ -32,10 +32,8 @@ def serialized(tree) -> bytes:
     """Return the XML file of a tree, in its own encoding."""
     from lxml import etree
 
-    alone = tree.docinfo.standalone or None
-    return etree.tostring(
-        tree, xml_declaration=True, encoding=tree.docinfo.encoding or "UTF-8", standalone=alone
-    )
+    encoding, standalone = tree.docinfo.encoding or "UTF-8", tree.docinfo.standalone or None
+    return etree.tostring(tree, xml_declaration=True, encoding=encoding, standalone=standalone)
 
 
 def local_name(element) -> str:

@@ -131,12 +131,12 @@ def _other_search(search: SearchSettings) -> str | None:
 
 def pieces_of(preset: Preset, tokenizer: str) -> list[str]:
     """Return the pieces of a tokenizer's vocabulary in the order of their ids."""
-    if (listed := asset(tokenizer, PIECES_FILE)) in preset.files:
+    if (listed := tokenizer_file(tokenizer, PIECES_FILE)) in preset.files:
         return json.loads(preset.read(listed))
-    processor = SentencePieceProcessor(model_proto=preset.read(asset(tokenizer, MODEL_FILE)))
+    processor = SentencePieceProcessor(model_proto=preset.read(tokenizer_file(tokenizer, MODEL_FILE)))
     return [processor.id_to_piece(token) for token in range(processor.vocab_size())]
 
 
-def asset(tokenizer: str, name: str) -> str:
+def tokenizer_file(tokenizer: str, name: str) -> str:
     """Return the name of a tokenizer's file in its preset."""
     return f"assets/{tokenizer.removesuffix('.json')}/{name}"

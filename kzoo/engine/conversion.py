@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from kzoo.engine import import_ctranslate2
-from kzoo.engine.choice import ACTIVATIONS, SIDES, asset, pieces_of, why_not
+from kzoo.engine.choice import ACTIVATIONS, SIDES, pieces_of, tokenizer_file, why_not
 from kzoo.errors import UserError
 from kzoo.files import atomic_folder, cached_folder, write_json
 from kzoo.hub.preset import CONFIG_FILE, SEARCH_FILE, Preset, holds_values
@@ -80,19 +80,17 @@ def convert(
     """
     if reason := why_not(preset):
         raise UserError(reason)
-    import_ctranslate2()
-    from ctranslate2.specs import TransformerSpec
-    from ctranslate2.specs.common_spec import Activation
+    specs = import_ctranslate2().specs
 
     config = preset.backbone["config"]
     layers = config["num_layers"]
     decoder_layers = config.get("decoder_layers") or layers
-    spec = TransformerSpec.from_config(
+    spec = specs.TransformerSpec.from_config(
         (layers, decoder_layers),
         config["num_heads"],
         pre_norm=config["norm"] == "pre",
         relative_attention_bias=config["position_encoding"] == "bias",
-        activation=getattr(Activation, ACTIVATIONS[config["activation"]]),
+        activation=getattr(specs.common_spec.Activation, ACTIVATIONS[config["activation"]]),
         alignment_layer=max(decoder_layers - 2, 0),
         alignment_heads=0,  # all
     )
@@ -113,8 +111,8 @@ def convert(
     with atomic_folder(output) as unfinished:
         spec.save(str(unfinished))
         for side, name in names.items():
-            (unfinished / f"{side}.spm").write_bytes(preset.read(asset(name, MODEL_FILE)))
-            if asset(name, PIECES_FILE) in preset.files:
+            (unfinished / f"{side}.spm").write_bytes(preset.read(tokenizer_file(name, MODEL_FILE)))
+            if tokenizer_file(name, PIECES_FILE) in preset.files:
                 config = preset.object(name)["config"]
                 options = {key: config[key] for key in OPTIONS if key in config}
                 write_json(unfinished / f"{side}.json", {"vocabulary": pieces[side], **options})

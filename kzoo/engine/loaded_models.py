@@ -61,7 +61,7 @@ class LoadedModels:
             sizes = (f"{size / 2**20:,.1f} MiB" for size in (self._bound, model.size))
             raise UserError("--memory allows {}, but the model alone takes {}: allow more".format(*sizes))
         with self._turn, self._changed:
-            self._changed.wait_for(lambda: self._has_room(model))
+            self._changed.wait_for(lambda: self._fits(model))
             use = self._uses.setdefault(model, Use())
             use.running += 1
             loading = self._loading.setdefault(model, threading.Lock())
@@ -84,7 +84,7 @@ class LoadedModels:
             if use and not use.running and time.monotonic() - use.ended >= seconds:
                 self._unload(model)
 
-    def _has_room(self, model: Loadable) -> bool:
+    def _fits(self, model: Loadable) -> bool:
         """Return whether there is room for a model, after unloading others."""
         if self._bound is None or model in self._uses:
             return True

@@ -34,10 +34,13 @@ class FitsTexts:
     def fit(self, x=None, y=None, *args, validation_data=None, shuffle=True, **kwargs):
         if texts := text_sides(x, y):
             x, y, shuffle = self._batches(*texts, shuffle=shuffle), None, False  # they shuffle by themselves
-        held_out = validation_data[:2] if isinstance(validation_data, tuple) else (validation_data, None)
+        pair = isinstance(validation_data, tuple) and len(validation_data) > 1
+        held_out = validation_data[:2] if pair else (validation_data, None)
         if texts := text_sides(*held_out):
             validation_data = self._batches(*texts, shuffle=False)
-        x, validation_data = adapted(x, shuffle, kwargs.get("class_weight")), adapted(validation_data)
+        if y is None and kwargs.get("sample_weight") is None:
+            x = adapted(x, shuffle, kwargs.get("class_weight"))
+        validation_data = adapted(validation_data)
         values = [(v, v.value) for v in self.variables] if keras.backend.backend() == "jax" else []
         try:
             return super().fit(x, y, *args, validation_data=validation_data, shuffle=shuffle, **kwargs)
@@ -52,7 +55,9 @@ class FitsTexts:
     def evaluate(self, x=None, y=None, *args, **kwargs):
         if texts := text_sides(x, y):
             x, y = self._batches(*texts, shuffle=False), None
-        return super().evaluate(adapted(x), y, *args, **kwargs)
+        if y is None and kwargs.get("sample_weight") is None:
+            x = adapted(x)
+        return super().evaluate(x, y, *args, **kwargs)
 
     def _batches(self, source: list[str], target: list[str], shuffle: bool) -> Batches:
         if self.multilingual or self.image_shape:

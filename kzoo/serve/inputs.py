@@ -121,8 +121,11 @@ def _picture(image: bytes, shape: tuple[int, ...], number: int) -> np.ndarray:
 def features(image, number: int) -> np.ndarray:
     """Return numbers, from nested lists or the bytes of an .npy file, as float32."""
     try:
-        values = np.lib.format.read_array(io.BytesIO(image)) if isinstance(image, bytes) else image
-        with np.errstate(over="ignore"):
-            return np.asarray(values, "float32")
+        saved = isinstance(image, bytes)
+        values = np.lib.format.read_array(io.BytesIO(image)) if saved else np.asarray(image)
     except Exception:  # NumPy may raise any error for a broken file
         raise UserError(f"image {number} is neither numbers nor a .npy file of numpy.save") from None
+    if values.dtype.kind not in "iuf":
+        raise UserError(f"image {number} is {values.dtype}, not numbers")
+    with np.errstate(over="ignore"):
+        return values.astype("float32")

@@ -10,6 +10,7 @@ import keras
 
 from kzoo.data.wrapped_batches import ResumedBatches
 from kzoo.errors import UserError
+from kzoo.models.fitting import adapted
 from kzoo.training.checkpoints import Checkpoints
 from kzoo.training.strategies import Strategy
 
@@ -147,13 +148,13 @@ def fit_from(
             this_epoch = _ThisEpoch()
             batches.start_epoch(epoch)
             batches.first = batch
-            model.fit(batches, initial_epoch=epoch, callbacks=[*callbacks, this_epoch], **how)
+            model.fit(adapted(batches), initial_epoch=epoch, callbacks=[*callbacks, this_epoch], **how)
             batches.first = 0
             model.stop_training = this_epoch.was_to_stop
         epoch += bool(batch)
         if epoch < epochs and not model.stop_training:
             batches.start_epoch(epoch)
-            model.fit(batches, initial_epoch=epoch, callbacks=callbacks, **how)
+            model.fit(adapted(batches), initial_epoch=epoch, callbacks=callbacks, **how)
     except Exception as error:
         if verbose == 1:
             print()  # ends the progress bar's line

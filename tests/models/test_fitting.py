@@ -92,3 +92,13 @@ def test_the_end_of_an_epoch_waits_for_no_tuning():
     assert dataset.options().autotune.enabled is False
     read = list(dataset.as_numpy_iterator())
     keras.tree.map_structure(np.testing.assert_array_equal, read, [batches[i] for i in range(len(batches))])
+
+
+def test_batches_have_their_labels():
+    tokenizer = SubwordTokenizer(train_subwords(ENGLISH + GERMAN, 40))
+    model = transformer(tokenizer, **SIZES)
+    model.compile(keras.optimizers.SGD(0.1), model.loss)
+    batches = Batches(tokenizer(ENGLISH), tokenizer(GERMAN))
+    for method in (model.fit, model.evaluate):
+        with pytest.raises(ValueError, match="`y`"):
+            method(batches, np.zeros(len(ENGLISH)))

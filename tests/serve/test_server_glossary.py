@@ -10,12 +10,12 @@ from tiny_models import BEAM, bridge, pictures, pope
 from typer.testing import CliRunner
 
 from kzoo import cli
+from kzoo.cli.server_glossaries import Terms, check_terms, glossaries_of
 from kzoo.decoding import SearchSettings
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
 from kzoo.presets import locate
 from kzoo.serve import Served, create_app
-from kzoo.serve.glossaries import Terms, check_terms, glossaries_of
 from kzoo.text.glossary import Glossary
 
 TEXTS = ["Two dogs run.", "A hat.", "A dog runs. Dogs run in the snow."]
