@@ -113,6 +113,12 @@ def test_a_run_is_longer_than_its_warm_up(size):
     assert size.patience * updates_per_epoch > size.warmup_steps
 
 
+def test_a_short_run_takes_what_suits_less_text(files):
+    tokens = [choose(text_values(files, None, None, how))["tokens"].value for how in ([], ["minutes=30"])]
+    assert tokens == [SIZES[1].tokens] * 2
+    assert choose(text_values(files, None, None, ["minutes=0.5"]))["tokens"].value == SIZES[0].tokens
+
+
 @pytest.mark.parametrize(
     "lines", [["red dog"], ["a", "b", "c"], ["今天天气很好。", "我有一只猫。", "你好吗？"]]
 )
