@@ -22,6 +22,8 @@ ATTENTIONS = {
     ],
 }
 FEEDFORWARD = [Part("inner", "fc1", "linear_0"), Part("outer", "fc2", "linear_1")]
+# Between these two: Keras's names, and CTranslate2's.
+ACTIVATIONS = {"relu": "RELU", "silu": "SWISH", "gelu": "GELU"}
 
 
 def layer_path(side: str, number: int) -> str:

@@ -23,11 +23,11 @@ def sentences_of(text: list[str] | None, file: Path | None) -> list[str]:
     from kzoo.data.text_files import decode_lines, plain_lines, read_lines
 
     if file is not None:
-        from kzoo.data.memories import is_memory
         from kzoo.data.own_files import is_table
+        from kzoo.data.parallel_files import is_parallel_file
 
         one_column = f"give a file of one column (of tabs: cut -f1 {file})"
-        if is_table(file) and not is_memory(file):
+        if is_table(file) and not is_parallel_file(file):
             raise UserError(f"{file} is a table, and --input reads text, one sentence per line: {one_column}")
         return list(plain_lines(read_lines(file).sentences, str(file), one_column))
     if text:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kzoo.data import open_corpus, open_files
 from kzoo.data.corpora import CORPORA, Corpus
-from kzoo.data.memories import is_memory
+from kzoo.data.parallel_files import is_parallel_file
 from kzoo.errors import UserError
 from kzoo.hub.preset import Preset
 from kzoo.presets.builders import BUILDERS
@@ -42,7 +42,7 @@ def text_to_score(
             raise UserError(f"--files and {option} exclude each other: give one of them")
     if files:
         data = open_files(test=files)
-        if not any(map(is_memory, map(Path, files))):  # these have their own languages: not known yet
+        if not any(map(is_parallel_file, map(Path, files))):  # these have their own languages: not known yet
             data.pairs("test", *data.languages)
             data.more_references("test", data.languages[-1])
         return data

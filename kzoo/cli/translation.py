@@ -197,11 +197,6 @@ def translate(
     # time; to keep all token ids would take twice the memory of the text.
     lacking = [reading for reading in translator.readings(whole, truncate, begun, unknown) if reading.lacking]
     notice = lacking_line(lacking, len(whole.sentences))
-    made_of = [search, n_best, truncate, split, unknown, source, target, translator.engine, prefix, glossary]
-    files = [*(image or ()), *([images] if images else ())] if output else []
-    digest = hashlib.sha256(repr([located.files, [sha256(path) for path in files], *made_of]).encode())
-    for sentence in sentences if output else ():  # not at once: it would be a copy of the text
-        digest.update(repr(sentence).encode())
 
     def where() -> str:
         resumes = done and written and os.path.isfile(written.name)  # a device is not
@@ -214,8 +209,23 @@ def translate(
         translations = dict(zip(sentences, lines.read().decode("utf-8").split("\n"), strict=False))
         left.extend(document.write(file, translations, languages[1]))
 
-    finish = document_of if document else shutil.copyfileobj
-    growing = contextlib.nullcontext() if output is None else growing_file(output, digest.hexdigest(), finish)
+    growing = contextlib.nullcontext()
+    if output:
+        made_of = [
+            search,
+            n_best,
+            truncate,
+            split,
+            unknown,
+            source,
+            target,
+            translator.engine,
+            prefix,
+            glossary,
+        ]
+        digests = [sha256(path) for path in (*(image or ()), images) if path]
+        digest = _digest([located.files, digests, *made_of], sentences)
+        growing = growing_file(output, digest, document_of if document else shutil.copyfileobj)
     text_of = whole.text_of
     del whole  # as large as the text
     # A stop while the file is packed, too.
@@ -279,6 +289,14 @@ def _directed(preset, document, source: str | None, target: str | None) -> tuple
     except UserError as error:
         raise UserError(f"{document.path}: {error}" if any(own) else str(error)) from None
     return source, target
+
+
+def _digest(made_of: list, sentences: list[str]) -> str:
+    """Return the SHA-256 of sentences, and of what else their translations are made of."""
+    digest = hashlib.sha256(repr(made_of).encode())
+    for sentence in sentences:  # not at once: it would be a copy of the text
+        digest.update(repr(sentence).encode())
+    return digest.hexdigest()
 
 
 def _print(content: bytes):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kzoo.data.corpora import Corpus
 from kzoo.data.held_out import SPLITS, selected
-from kzoo.data.memories import is_memory, memory_rows
+from kzoo.data.parallel_files import is_parallel_file, parallel_rows
 from kzoo.data.text_files import Text, not_aligned, plain_lines, stream_lines, unpacked_name
 from kzoo.errors import UserError
 from kzoo.text.languages import english_name, matching_code
@@ -41,8 +41,8 @@ def open_files(
     Args:
         train: text files aligned by line, one per language in the order of `languages`, or tables (`.tsv` or
             `.csv`), read one after the other: UTF-8, or UTF-16 or UTF-32 with a byte order mark, plain or
-            packed (`.gz`, `.bz2`, `.xz`). Tables may also be what `kzoo.data.memories` reads: TMX, XLIFF,
-            archives of OPUS, JSON lines, Parquet, or folders of the library `datasets`.
+            packed (`.gz`, `.bz2`, `.xz`). Tables may also be what `kzoo.data.parallel_files` reads: TMX,
+            XLIFF, archives of OPUS, JSON lines, Parquet, or folders of the library `datasets`.
         val: the same for the validation split; or the part of `train` to hold out, as `split_rows` does: a
             number of rows or, below 1, a share.
         test: the same for the test split; with two languages, further files are further references.
@@ -120,7 +120,7 @@ def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:
             "give only tables, or only text files"
         )
     for file in files:
-        if file.is_file() and not is_memory(file):
+        if file.is_file() and not is_parallel_file(file):
             next(stream_lines(file), None)  # before other checks, to recognize spreadsheets
     more = split == "test" and count == 2 and len(files) > 2  # further references
     if not (tables or more or len(files) == count):
@@ -128,7 +128,7 @@ def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:
         number = "two" if count == 2 else count
         raise UserError(f"split {split} is {seen}: give {number} aligned text files or tables (.tsv or .csv)")
     for number, file in enumerate(files):
-        if not (file.is_file() or (file.is_dir() and is_memory(file))):
+        if not (file.is_file() or (file.is_dir() and is_parallel_file(file))):
             where = "" if file.is_absolute() else f"; the current folder is {Path.cwd()}"
             raise UserError(f"{file}: no such file (split {split}{where})")
         if file in files[:number]:
@@ -181,8 +181,8 @@ def stream_pairs(
 
 
 def is_table(path: Path) -> bool:
-    """Return whether a file has all languages: its name ends in `.tsv` or `.csv`, or it is a memory."""
-    return unpacked_name(path).endswith((".tsv", ".csv")) or is_memory(path)
+    """Return whether a file has all languages: by its name: `.tsv`, `.csv`, or a parallel file."""
+    return unpacked_name(path).endswith((".tsv", ".csv")) or is_parallel_file(path)
 
 
 def rows_of_tables(paths: Iterable[Path], *args) -> Iterator[list[str]]:
@@ -202,8 +202,8 @@ def table_rows(
     Raises:
         UserError: a row without these columns, column titles in the first line, or invalid CSV.
     """
-    if is_memory(path):
-        yield from memory_rows(path, languages, columns, approved)
+    if is_parallel_file(path):
+        yield from parallel_rows(path, languages, columns, approved)
         return
     wanted, count, titles = list(columns), len(languages), TITLES.union(map(str.lower, languages))
     named = bool(wanted) and isinstance(wanted[0], str)

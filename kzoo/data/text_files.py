@@ -162,6 +162,12 @@ def unpacked_name(path: Path) -> str:
     return (path.stem if path.suffix.lower() in PACKED else path.name).lower()
 
 
+def open_unpacked(path: Path) -> BinaryIO:
+    """Open a file for reading; unpack it, if its name has an ending such as `.gz`."""
+    packing = PACKED.get(path.suffix.lower())
+    return packing.open(path) if packing else open(path, "rb")
+
+
 def plain_lines(lines: Iterable[str], where: str, remedy: str) -> Iterator[str]:
     """Yield the lines of a text in one language; then raise an error if every line has a tab, as in a table.
 

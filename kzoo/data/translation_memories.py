@@ -4,9 +4,9 @@ import importlib.util
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
-from kzoo.data.text_files import CHUNK, DAMAGED, PACKED
+from kzoo.data.text_files import CHUNK, DAMAGED, open_unpacked
 from kzoo.errors import UserError, first_line, unreadable
 
 # Elements of TMX and XLIFF that stand for markup: what they contain is no text. Others are around text, such
@@ -94,7 +94,7 @@ def _elements(path: Path, root: str, *tags: str) -> Iterator:
     from lxml import etree
 
     try:
-        with opened(path) as file:
+        with open_unpacked(path) as file:
             for _, first in etree.iterparse(file, events=("start",), **SAFE_XML):
                 check_declares_no_entities(first, str(path))
                 if _name(first) != root:
@@ -155,9 +155,3 @@ def _text(element) -> str:
             parts.append(_text(child))
         parts.append(child.tail or "")
     return "".join(parts)
-
-
-def opened(path: Path) -> BinaryIO:
-    """Return a file, unpacked, opened for reading."""
-    packing = PACKED.get(path.suffix.lower())
-    return packing.open(path) if packing else open(path, "rb")

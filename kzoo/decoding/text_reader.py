@@ -1,7 +1,7 @@
 """How the translators of both engines read texts: sentences as token ids, with their images and prefixes."""
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,12 +9,12 @@ import numpy as np
 from kzoo.decoding.search_settings import SearchSettings
 from kzoo.errors import UserError
 from kzoo.images import image_rows
+from kzoo.text.directions import TwoLanguages
 from kzoo.text.hypotheses import Hypothesis
 from kzoo.text.languages import Direction
 from kzoo.text.reading import Reading, read, restored
 from kzoo.text.sentences import SplitTexts
 from kzoo.text.texts import check_lengths, check_tokenizer, checked_texts, tokenize_prefixes
-from kzoo.text.two_languages import TwoLanguages
 
 
 class Prepared(NamedTuple):
@@ -78,15 +78,21 @@ class TextReader(TwoLanguages):
         """
         prefixes = split.prefixes(prefixes)
         readings = list(self.readings(split, truncate, prefixes, unknown))
-        begun, longest = [], min(search.max_length or self.max_length, self.max_length)
-        for some, direction in split.portions() if prefixes else ():
-            _, tokenizer = self.tokenizers_of(*direction)
-            tokenize = functools.partial(tokenizer, **self.tokenizer_options(tokenizer, *direction))
-            begun += tokenize_prefixes(tokenize, prefixes[some], longest - 1)
+        begun = self._tokenized_prefixes(split, prefixes, search) if prefixes else None
         images = image_rows(images, len(split.directions), self.image_shape, self.extractor)
         if images is not None and len(split.sentences) > len(images):
             images = images[split.text_of]
-        return Prepared(split, readings, images, begun if any(begun) else None)
+        return Prepared(split, readings, images, begun)
+
+    def _tokenized_prefixes(
+        self, split: SplitTexts, prefixes: list[str], search: SearchSettings
+    ) -> list[list[int]] | None:
+        """Return the token ids of each sentence's prefix; `None` if all are empty."""
+        found, longest = [], min(search.max_length or self.max_length, self.max_length)
+        for some, direction in split.portions():
+            _, tokenize = self._tokenize(*direction)
+            found += tokenize_prefixes(tokenize, prefixes[some], longest - 1)
+        return found if any(found) else None
 
     def readings(
         self,
@@ -110,13 +116,11 @@ class TextReader(TwoLanguages):
                 is `"error"`.
         """
         most = self.max_length - 1
-        for some, (source, target) in split.portions():
-            tokenizer, _ = self.tokenizers_of(source, target)
-            check_tokenizer(tokenizer)
-            tokenize = functools.partial(tokenizer, **self.tokenizer_options(tokenizer, source, target))
+        for some, direction in split.portions():
+            tokenize, _ = self._tokenize(*direction)
             sentences, begun = split.sentences[some], prefixes[some] if prefixes else None
             codes = bool(self.codes_in_text)
-            found = read(tokenize, sentences, source, unknown, begun, codes, self.drawable)
+            found = read(tokenize, sentences, direction[0], unknown, begun, codes, self.drawable)
             check_lengths(sentences, found, most, truncate, some.start + 1)
             for reading in found:
                 tokens = reading.tokens
@@ -143,11 +147,20 @@ class TextReader(TwoLanguages):
 
     def _read_translation(self, translation: str, direction: Direction) -> list[int]:
         """Return the token ids of a translation."""
-        tokenizer = self.tokenizers_of(*direction)[1]
-        tokenize = functools.partial(tokenizer, **self.tokenizer_options(tokenizer, *direction))
+        _, tokenize = self._tokenize(*direction)
         readings = read(tokenize, checked_texts([translation]), direction[1], unknown="translate")
         check_lengths([translation], readings, self.max_length - 1)
         return readings[0].tokens
+
+    def _tokenize(self, source: str | None, target: str | None) -> list[Callable[[list[str]], list]]:
+        """Return the functions that tokenize the source's and the target's sentences of a direction."""
+        tokenizers = self.tokenizers_of(source, target)
+        for tokenizer in tokenizers:
+            check_tokenizer(tokenizer)
+        return [
+            functools.partial(tokenizer, **self.tokenizer_options(tokenizer, source, target))
+            for tokenizer in tokenizers
+        ]
 
     def drawable(self, characters: str) -> str:
         """Return those of characters that the vocabulary lacks which the model reads from their pixels."""

@@ -35,7 +35,6 @@ class TextTranslator(TextReader):
 
     engine: str
     search: SearchSettings
-    multilingual = False
     embeds = False
 
     def translate(

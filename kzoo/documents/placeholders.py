@@ -54,7 +54,9 @@ def keeping(sentences: list[str]) -> Generator[tuple[str, list], list, list[str]
     lost = [sentence for sentence in sentences if not keeps(sentence, known[sentence])]
     needed = dict.fromkeys(part for sentence in lost for part in _parts(sentence) if has_words(part))
     needed = [part for part in needed if part not in known]
-    own = dict(zip(needed, (yield "translate", needed) if needed else (), strict=True))
+    own = {}
+    if needed:
+        own = dict(zip(needed, (yield "translate", needed), strict=True))
     for sentence in lost:
         whole = "".join(
             unended((own | known)[part], part) if has_words(part) else part for part in _parts(sentence)

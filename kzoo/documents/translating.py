@@ -71,7 +71,9 @@ def translating(texts: list[str], direction: Direction, aligns: bool, keep: bool
     marked = [text for text in split if text != plain_texts[text]]
     pairs = dict.fromkeys((one.strip(), known[one.strip()]) for text in marked for one in split[text])
     pairs = [(sentence, translation) for sentence, translation in pairs if translation not in ("", sentence)]
-    aligned = dict(zip(pairs, (yield "align", pairs) if pairs else (), strict=True))
+    aligned = {}
+    if pairs:
+        aligned = dict(zip(pairs, (yield "align", pairs), strict=True))
     found = {text: _translated(text, sentences, known, aligned, target) for text, sentences in split.items()}
     apart = {text: parts(text) for text in plain_texts if found.get(text) is None}
     needed = list(dict.fromkeys(part.strip() for some in apart.values() for part in some if has_words(part)))

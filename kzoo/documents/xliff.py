@@ -28,8 +28,8 @@ def read(path: Path) -> Content:
         files, names = [root], ("srcLang", "trgLang")
 
     def write(file: BinaryIO, target: str | None):
-        for element in files if target else ():
-            if not element.get(names[1]):
+        for element in files:
+            if target and not element.get(names[1]):
                 element.set(names[1], target)
         file.write(serialized(tree))
 

@@ -1,22 +1,17 @@
 """Which engine translates: whether CTranslate2 can, and finds the same translations as Keras."""
 
-import json
 import warnings
 from typing import get_args
 
-from sentencepiece import SentencePieceProcessor
-
 from kzoo.decoding.search_settings import LENGTHS, Exponent, SearchSettings, output_limit
 from kzoo.engine import Engine, import_ctranslate2
+from kzoo.engine.vocabulary import pieces_of
 from kzoo.errors import UserError
 from kzoo.hub.preset import Preset
-from kzoo.text.pieces import MODEL_FILE, PIECES_FILE
+from kzoo.transformer_weights import ACTIVATIONS
 
 # The default maximum output length of the shortest sentences.
 SHORTEST_LIMIT = output_limit(SearchSettings(), LENGTHS[0], LENGTHS[-1])
-SIDES = ("source", "target")
-# Keras's names, and CTranslate2's.
-ACTIVATIONS = {"relu": "RELU", "silu": "SWISH", "gelu": "GELU"}
 POSITIONS = ("bias", "learned", "none", "pope", "sine")  # a user's own encodings may be anything
 TOKENIZERS = ("SubwordTokenizer", "MarianTokenizer", "LanguageTokenizer")
 MOST_LAYERS = 1000
@@ -111,7 +106,7 @@ def _other_counts(preset: Preset) -> str | None:
     """Return that a preset's tokenizers have other numbers of tokens than its model, if so."""
     config, names = preset.backbone["config"], preset.settings["tokenizers"]
     source, target = config["source_vocabulary_size"], config["target_vocabulary_size"]
-    for side, size, name in zip(SIDES, (source, target or source), names, strict=True):
+    for side, size, name in zip(("source", "target"), (source, target or source), names, strict=True):
         if size != (count := len(pieces_of(preset, name))):
             return f"CTranslate2 needs a piece for each token; here {count} for {size} {side} tokens"
     return None
@@ -127,16 +122,3 @@ def _other_search(search: SearchSettings) -> str | None:
     if search.max_length == 1:
         return "CTranslate2 writes at least one token before the end symbol: set max_length to 2 or more"
     return None
-
-
-def pieces_of(preset: Preset, tokenizer: str) -> list[str]:
-    """Return the pieces of a tokenizer's vocabulary in the order of their ids."""
-    if (listed := tokenizer_file(tokenizer, PIECES_FILE)) in preset.files:
-        return json.loads(preset.read(listed))
-    processor = SentencePieceProcessor(model_proto=preset.read(tokenizer_file(tokenizer, MODEL_FILE)))
-    return [processor.id_to_piece(token) for token in range(processor.vocab_size())]
-
-
-def tokenizer_file(tokenizer: str, name: str) -> str:
-    """Return the name of a tokenizer's file in its preset."""
-    return f"assets/{tokenizer.removesuffix('.json')}/{name}"

@@ -9,15 +9,17 @@ from pathlib import Path
 import numpy as np
 
 from kzoo.engine import import_ctranslate2
-from kzoo.engine.choice import ACTIVATIONS, SIDES, pieces_of, tokenizer_file, why_not
+from kzoo.engine.choice import why_not
+from kzoo.engine.vocabulary import pieces_of
 from kzoo.errors import UserError
 from kzoo.files import atomic_folder, cached_folder, write_json
-from kzoo.hub.preset import CONFIG_FILE, SEARCH_FILE, Preset, holds_values
+from kzoo.hub.preset import CONFIG_FILE, SEARCH_FILE, Preset, holds_values, tokenizer_asset
 from kzoo.positions import pope_table, sine_table
 from kzoo.text.pieces import MODEL_FILE, PIECES_FILE
 from kzoo.text.vocabulary import END, NOT_TEXT, UNKNOWN
-from kzoo.transformer_weights import ATTENTIONS, FEEDFORWARD, layer_path
+from kzoo.transformer_weights import ACTIVATIONS, ATTENTIONS, FEEDFORWARD, layer_path
 
+SIDES = ("source", "target")  # a converted model has a tokenizer for each
 FORMAT = 4  # increase it when the conversion changes: cached models are then converted again
 UNLIKELY = -60_000.0  # bias of tokens that never occur in text; fits into float16
 BUCKETS, MAX_DISTANCE = 32, 128  # of relative positions, unless the preset sets them
@@ -111,8 +113,8 @@ def convert(
     with atomic_folder(output) as unfinished:
         spec.save(str(unfinished))
         for side, name in names.items():
-            (unfinished / f"{side}.spm").write_bytes(preset.read(tokenizer_file(name, MODEL_FILE)))
-            if tokenizer_file(name, PIECES_FILE) in preset.files:
+            (unfinished / f"{side}.spm").write_bytes(preset.read(tokenizer_asset(name, MODEL_FILE)))
+            if tokenizer_asset(name, PIECES_FILE) in preset.files:
                 config = preset.object(name)["config"]
                 options = {key: config[key] for key in OPTIONS if key in config}
                 write_json(unfinished / f"{side}.json", {"vocabulary": pieces[side], **options})

@@ -14,8 +14,8 @@ import numpy as np
 from kzoo.decoding.search_settings import SearchSettings, output_limit, padded_length
 from kzoo.decoding.text_translator import TextTranslator
 from kzoo.engine import Device, import_ctranslate2, usable_cores
-from kzoo.engine.choice import SIDES, why_not
-from kzoo.engine.conversion import as_preset, convert, converted
+from kzoo.engine.choice import why_not
+from kzoo.engine.conversion import SIDES, as_preset, convert, converted
 from kzoo.engine.loaded_models import LoadedModels
 from kzoo.errors import UserError, first_line
 from kzoo.files import read_object

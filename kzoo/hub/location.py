@@ -45,8 +45,8 @@ MARKS = (CONFIG_FILE, METADATA_FILE)
 RECIPE_FILE = "recipe.json"  # in a run's folder, beside its preset
 
 
-def find(preset: str | os.PathLike) -> Preset:
-    """Return a trained preset, or a repository to convert. Fetch a handle's unless it is cached.
+def place_of(preset: str | os.PathLike) -> Path:
+    """Return the folder of a trained preset, or of a repository to convert. Fetch a handle's unless cached.
 
     Args:
         preset: a folder written by `save_to_preset` or by `kzoo train`, or one whose folders `1`, `2`, …
@@ -60,11 +60,11 @@ def find(preset: str | os.PathLike) -> Preset:
     if not name:
         raise UserError("the preset's name is empty: give a name, a folder, hf://… or kaggle://…")
     if "://" in name:
-        return Preset(fetched(name), name)
+        return fetched(name)
     newest = str(newest_version(name) or "")
     for folder in (Path(name), Path(name) / "preset", Path(name) / newest, SHELF / name):
         if _has_preset(folder):
-            return Preset(folder, name)
+            return folder
     raise UserError(_why_not(name))
 
 

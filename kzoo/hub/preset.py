@@ -302,6 +302,11 @@ def direction_key(source: str | None, target: str | None) -> str:
     return f"{source}-{target}"
 
 
+def tokenizer_asset(tokenizer: str, name: str) -> str:
+    """Return the name of a tokenizer's file, such as its vocabulary, in a preset: keras-hub's."""
+    return f"assets/{tokenizer.removesuffix('.json')}/{name}"
+
+
 def write_low_scores(folder: Path, scores: dict[str, float]):
     """Write the score below which a translation is unusual to a preset's metadata, by `direction_key`.
 

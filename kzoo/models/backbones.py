@@ -224,8 +224,10 @@ def frozen_layers(model: keras.Model) -> list[int]:
 
 def freeze(model: keras.Model, frozen: list[int]):
     """Freeze the layers that `frozen_layers` returned."""
+    if not frozen:
+        return
     # Outer layers come first: setting `trainable` also sets it for the inner layers.
-    for number, layer in enumerate(all_layers(model) if frozen else ()):
+    for number, layer in enumerate(all_layers(model)):
         layer.trainable = number not in frozen
 
 

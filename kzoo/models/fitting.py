@@ -63,11 +63,8 @@ class FitsTexts:
         if self.multilingual or self.image_shape:
             needed = "PairBatches" if self.multilingual else "Batches with images"
             raise UserError(f"this model reads more than texts: give kzoo.data's {needed}")
-        direction = self.direction()
-        tokens = [
-            tokenizer(texts, **self.tokenizer_options(tokenizer, *direction))
-            for tokenizer, texts in zip(self.tokenizers_of(*direction), (source, target), strict=True)
-        ]
+        both = self._tokenize(*self.direction())
+        tokens = [tokenize(texts) for tokenize, texts in zip(both, (source, target), strict=True)]
         return Batches(*tokens, shuffle=shuffle, max_length=self.max_length)
 
 

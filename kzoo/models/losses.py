@@ -5,7 +5,6 @@ import numpy as np
 from keras import ops
 
 from kzoo.layers.normalization import mean_over_replicas
-from kzoo.models.optimizers import warn_of_parts
 from kzoo.text.vocabulary import PAD
 
 IN_FLOAT16 = -6e4  # float16 cannot hold -1e9
@@ -185,7 +184,6 @@ class WholeBatchLoss:
         # Or the first step would make the optimizer's variables, and TensorFlow would trace it twice.
         if not self.optimizer.built:
             self.optimizer.build(self.trainable_variables)
-        warn_of_parts(self.optimizer)  # here, as Keras does not load a model whose `compile` is its own
         return super().make_train_function(force)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):

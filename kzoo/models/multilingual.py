@@ -9,11 +9,11 @@ from keras_hub.tokenizers import Tokenizer
 from kzoo.decoding.batched_search import batches_by_length, padded_source
 from kzoo.errors import UserError
 from kzoo.models.translator import Translator, pieces
-from kzoo.text.languages import matching_code, not_known
+from kzoo.text.directions import SeveralLanguages
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class MultilingualTranslator(Translator):
+class MultilingualTranslator(SeveralLanguages, Translator):
     """A translator between any two of several languages. With an attention bridge it also embeds sentences.
 
     Calls need `source_language` and `target_language`; if both are the same, the model paraphrases. As in
@@ -36,8 +36,6 @@ class MultilingualTranslator(Translator):
     >>> translator.translate(["Ein Hund rennt durch den Schnee."], source_language="de", target_language="fr")
     ['Un chien court dans la neige.']
     """
-
-    multilingual = True
 
     def __init__(self, backbone: keras.Model, tokenizers: dict[str, Tokenizer | None], **kwargs):
         super().__init__(backbone, **kwargs)
@@ -71,11 +69,14 @@ class MultilingualTranslator(Translator):
             UserError: a sentence longer than the model's maximum; an unknown language or pooling; a model
                 without a bridge.
         """
-        language = self._code(language)
+        language = self.code_of(language)
         return self.embed_tokens(self._tokens(texts, (language, language), truncate), language, pooling)
 
     def embed_tokens(self, tokens: list[list[int]], language: str, pooling: str = "flatten") -> np.ndarray:
-        """Return the bridge's representation of sentences given as token ids, as `embed` does."""
+        """Return the bridge's representation of sentences given as token ids, as `embed` does.
+
+        `language` is one of `languages`.
+        """
         poolings = {
             "flatten": lambda m: m.reshape(len(m), m.shape[1] * m.shape[2]),
             "mean": lambda m: m.mean(axis=1),
@@ -94,7 +95,7 @@ class MultilingualTranslator(Translator):
         Raises:
             UserError: as for `embed`; or an empty sentence.
         """
-        language = self._code(language)
+        language = self.code_of(language)
         tokens = self._read(text, (language, language))
         _, _, scores = next(self._matrices([tokens], language))
         weights = scores[0, :, : len(tokens) + 1].astype("float32")
@@ -106,40 +107,17 @@ class MultilingualTranslator(Translator):
             raise UserError("a model without a bridge (bridge=False) has no sentence embeddings")
         for length, numbers in batches_by_length(tokens, self.backbone.max_length):
             source = padded_source(tokens, numbers, length)
-            code = np.full(len(source), self._number(language), "int32")
+            code = np.full(len(source), self.languages.index(language), "int32")
             found = self._compiled(self.backbone.matrix)({"source": source, "source_language": code})
             yield numbers, *(part[: len(numbers)] for part in found)
 
-    def direction(
-        self, source_language: str | None = None, target_language: str | None = None
-    ) -> tuple[str, str]:
-        """Return the model's codes of the source and the target language of a call; see `matching_code`.
-
-        Raises:
-            UserError: a language is missing, or the model lacks it.
-        """
-        if source_language is None or target_language is None:
-            raise UserError(
-                f"the model translates among {', '.join(self.languages)}: "
-                "give source_language and target_language (--from and --to)"
-            )
-        return self._code(source_language), self._code(target_language)
-
     def tokenizers_of(self, source: str, target: str) -> tuple[Tokenizer, Tokenizer]:
         """Return the tokenizers of a direction's two languages."""
-        return self.tokenizers[self._code(source)], self.tokenizers[self._code(target)]
+        return self.tokenizers[source], self.tokenizers[target]
 
     def _language_inputs(self, source, target, rows):
         languages = {"source_language": source, "target_language": target}
-        return {name: np.full(rows, self._number(code), "int32") for name, code in languages.items()}
-
-    def _number(self, language: str) -> int:
-        return self.languages.index(self._code(language))
-
-    def _code(self, language: str) -> str:
-        if code := matching_code(language, self.languages):
-            return code
-        raise UserError(f"the model's languages are {not_known(language, self.languages)}")
+        return {name: np.full(rows, self.languages.index(code), "int32") for name, code in languages.items()}
 
     def _tokenizers_and_settings(self):
         return list(self.tokenizers.values()), {"languages": self.languages}

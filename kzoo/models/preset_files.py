@@ -14,8 +14,16 @@ from keras_hub.models import Backbone
 
 from kzoo.errors import UserError
 from kzoo.files import atomic_folder, check_replaceable, check_space, read_object
-from kzoo.hub.location import find
-from kzoo.hub.preset import CONFIG_FILE, METADATA_FILE, SEARCH_FILE, TRANSLATOR_FILE, Preset, seal
+from kzoo.hub.location import place_of
+from kzoo.hub.preset import (
+    CONFIG_FILE,
+    METADATA_FILE,
+    SEARCH_FILE,
+    TRANSLATOR_FILE,
+    Preset,
+    seal,
+    tokenizer_asset,
+)
 from kzoo.layers.layer import all_layers
 from kzoo.models.backbones import is_quantized, without_initial_values
 from kzoo.models.preset_checks import (
@@ -130,7 +138,7 @@ def _others(folder: Path) -> list[Path]:
     listed = read_object(folder / METADATA_FILE).get("files") or ()
     tokenizers = [str(name) for name in read_object(folder / TRANSLATOR_FILE).get("tokenizers") or ()]
     files = {CONFIG_FILE, TRANSLATOR_FILE, SEARCH_FILE, SHARDS_FILE, *tokenizers}
-    assets = tuple(f"assets/{name.removesuffix('.json')}/" for name in tokenizers)
+    assets = tuple(tokenizer_asset(name, "") for name in tokenizers)
     # `seal` lists what else stands there, so being listed is not enough.
     own = {n for n in listed if n in files or OWN_WEIGHTS.fullmatch(n) or n.startswith(assets)}
     found = [path for path in folder.iterdir() if path.name != METADATA_FILE]
@@ -182,7 +190,8 @@ def read_preset(
             the preset holds another class of translator, or names a class or file that presets may not
             contain; weights or vocabularies do not fit the model; an override that is not allowed.
     """
-    preset = preset if isinstance(preset, Preset) else find(preset)
+    if not isinstance(preset, Preset):
+        preset = Preset(place_of(preset), os.fspath(preset))
     if preset.is_converted and not preset.conversion:
         raise UserError(f"{preset} is not in kzoo's form: kzoo.presets.load converts it")
     preset.require(CONFIG_FILE, TRANSLATOR_FILE)
@@ -249,6 +258,6 @@ def _read_tokenizer(preset: Preset, file: str):
     tokenizer = keras.saving.deserialize_keras_object(preset.object(file), safe_mode=True)
     if getattr(tokenizer, "config_file", None) != file:
         raise UserError(f"{preset.where(file)} does not configure a tokenizer that is saved as {file}")
-    preset.require(*(f"assets/{file.removesuffix('.json')}/{asset}" for asset in tokenizer.file_assets))
+    preset.require(*(tokenizer_asset(file, asset) for asset in tokenizer.file_assets))
     tokenizer.load_preset_assets(str(preset.folder))
     return tokenizer

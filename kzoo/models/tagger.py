@@ -13,6 +13,7 @@ from kzoo.layers import GlyphEmbedding, LinearChainCRF
 from kzoo.layers.dense import Dense
 from kzoo.layers.normalization import mean_over_replicas
 from kzoo.models.backbones import freeze, frozen_layers
+from kzoo.models.optimizers import WarnsOfParts
 from kzoo.models.segments import Segment, segments_to_tags, tags_to_segments
 from kzoo.text.glyphs import DrawnRows, UnseenGlyphs
 from kzoo.text.preparation import known_forms, prepare
@@ -24,7 +25,7 @@ LENGTH_STEP = 32  # lengths are padded to multiples of this, so that few shapes 
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class CharacterTagger(keras.Model):
+class CharacterTagger(WarnsOfParts, keras.Model):
     """Joint segmentation and tagging of characters: a dilated CNN and a conditional random field.
 
         x ← x + Dropout(ReLU(conv_d(x)))   for the dilations d = 1, 2, 4, …
@@ -85,6 +86,7 @@ class CharacterTagger(keras.Model):
     ):
         super().__init__(**kwargs)
         self.embedding = embedding
+        self.looks_up = not isinstance(embedding, GlyphEmbedding)
         self.tag_names = list(tags)
         self.tokenizer = tokenizer
         self._drawer = None  # draws characters that the vocabulary lacks
@@ -218,10 +220,6 @@ class CharacterTagger(keras.Model):
     def quantize(self, mode=None, **options):
         """Raise `UserError`: a quantized tagger's file could not be loaded."""
         raise UserError("a CharacterTagger cannot be quantized")
-
-    def compile_from_config(self, config):
-        # A file has Keras's choice for the backend and the devices that saved it.
-        super().compile_from_config({**config, "jit_compile": "auto"})
 
     def get_config(self):
         return {

@@ -20,6 +20,7 @@ from kzoo.layers import GlyphEmbedding
 from kzoo.models.backbones import BackboneMethod, freeze, frozen_layers, uses_xla
 from kzoo.models.fitting import FitsTexts
 from kzoo.models.losses import WholeBatchLoss, token_weights
+from kzoo.models.optimizers import WarnsOfParts
 from kzoo.models.preset_files import read_preset, write_preset
 from kzoo.text.glyphs import DrawnRows, UnseenGlyphs
 from kzoo.text.hypotheses import Hypothesis, as_hypotheses
@@ -30,7 +31,7 @@ Image = np.ndarray | str | os.PathLike  # features, pixels, or a picture's file
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
+class Translator(TextTranslator, FitsTexts, WholeBatchLoss, WarnsOfParts, keras.Model):
     """A translation model with its tokenizers, from texts to texts: `fit`, `evaluate` and `translate`.
 
     `fit` and `evaluate` take texts and their translations, a `tf.data.Dataset` of such pairs, or token ids in
@@ -260,10 +261,6 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, keras.Model):
         # Its own would not use XLA on a CPU, where it is faster, but would use it on a GPU for recurrent
         # models, whose shapes it compiles slowly.
         return uses_xla(self.backbone)
-
-    def compile_from_config(self, config):
-        # A file has the choice for the backend and the devices that saved it.
-        super().compile_from_config({**config, "jit_compile": "auto"})
 
     def get_config(self):
         return {

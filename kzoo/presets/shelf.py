@@ -11,11 +11,10 @@ from typing import Any
 
 from kzoo.errors import UserError
 from kzoo.files import cached_folder
-from kzoo.hub.location import find, shelved
+from kzoo.hub.location import place_of, shelved
 from kzoo.hub.preset import NOTES, Preset
 from kzoo.presets.builders import BUILDERS
-from kzoo.text.languages import matching_code, not_known
-from kzoo.text.two_languages import TwoLanguages
+from kzoo.text.directions import SeveralLanguages, TwoLanguages
 
 FORMAT = 4  # increase it when reading these models changes: cached presets are then converted again
 TRANSLATORS = ("Translator", "MultilingualTranslator")
@@ -51,10 +50,11 @@ def locate(preset: str | os.PathLike | Preset) -> Preset:
     """
     if isinstance(preset, Preset):
         return preset
+    name = os.fspath(preset)
     try:
-        found = find(preset)
+        found = Preset(place_of(name), name)
     except UserError:
-        if (name := os.fspath(preset)) in BUILDERS:
+        if name in BUILDERS:
             raise UserError(
                 f"{name} has no weights yet: train it, or build it untrained with kzoo.presets.{name}()"
             ) from None
@@ -126,41 +126,33 @@ def check_direction(preset: Preset, source: str | None, target: str | None):
     Those of a preset that `known_languages` does not know are not ruled out.
     """
     known = known_languages(preset)
-    if known is None:
-        return
-    if not known.multilingual:
+    if known is not None:
         known.direction(source, target)
-        return
-    if source is None or target is None:
-        raise UserError(
-            f"the model translates among {', '.join(known.languages)}: "
-            "give source_language and target_language (--from and --to)"
-        )
-    for code in (source, target):
-        if not matching_code(code, known.languages):
-            raise UserError(f"the model's languages are {not_known(code, known.languages)}")
 
 
-class KnownLanguages(TwoLanguages):
-    """The languages in a preset's settings, with a translator's attributes."""
+class KnownTwo(TwoLanguages):
+    """The two languages in a preset's settings, with a translator's attributes."""
 
     source_tokenizer = target_tokenizer = None
 
-    def __init__(self, settings: dict):
-        self.source_language, self.target_language = map(settings.get, ("source_language", "target_language"))
-        self.multilingual, self._all = bool(settings.get("languages")), settings.get("languages")
-
-    @property
-    def languages(self) -> list[str | None]:
-        """The codes of the languages: of all, or of the source and the target."""
-        return self._all or super().languages
+    def __init__(self, source_language: str | None, target_language: str | None):
+        self.source_language, self.target_language = source_language, target_language
 
 
-def known_languages(preset: Preset) -> KnownLanguages | None:
+class KnownSeveral(SeveralLanguages):
+    """The languages in a multilingual preset's settings, with a translator's attributes."""
+
+    def __init__(self, languages: list[str]):
+        self.languages = languages
+
+
+def known_languages(preset: Preset) -> KnownTwo | KnownSeveral | None:
     """Return the languages that a preset's small files name; `None` if its vocabulary may, as OPUS-MT's."""
     if preset.is_converted or "tokenizers" not in preset.settings:
         return None
     naming = ("MarianTokenizer", "LanguageTokenizer")
     if any(preset.object(file).get("class_name") in naming for file in preset.settings["tokenizers"]):
         return None
-    return KnownLanguages(preset.settings)
+    if languages := preset.settings.get("languages"):
+        return KnownSeveral(languages)
+    return KnownTwo(*map(preset.settings.get, ("source_language", "target_language")))

@@ -193,8 +193,8 @@ async def searched(texts: list[str], ways: list[Way | None], alternatives: int) 
                 f"alternatives must be at most {most}, as many as the search finds, not {alternatives}"
             )
         mine = [number for number, way in enumerate(ways) if way and way.served is served]
-        sources, targets = (list(side) for side in zip(*(ways[i].direction for i in mine), strict=True))
-        prepared = await served.prepared([texts[i] for i in mine], sources, targets, split_sentences=True)
+        own, pairs = [texts[number] for number in mine], [ways[number].direction for number in mine]
+        prepared = await served.prepared(own, pairs, split_sentences=True)
         joined = prepared.split.join(await served.search(prepared, alternatives + 1))
         for number, hypotheses in zip(mine, joined, strict=True):
             best, *others = dict.fromkeys(hypothesis.text for hypothesis in hypotheses)

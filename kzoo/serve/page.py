@@ -153,11 +153,11 @@ async def translated(served: Served, asked: PageRequest) -> dict:
         UserError: the request is invalid.
         Busy: too many rows are waiting.
     """
-    languages = asked.source_language, asked.target_language
+    direction = served.translator.direction(asked.source_language, asked.target_language)
     images, split = None if asked.image is None else [asked.image], asked.split_sentences
-    prepared = await served.prepared([asked.text], *languages, images, split_sentences=split)
+    prepared = await served.prepared([asked.text], [direction], images, split_sentences=split)
     found = await served.search(prepared, asked.n)
-    (hypotheses,), (direction,) = prepared.split.join(found), prepared.split.directions
+    (hypotheses,) = prepared.split.join(found)
     if len(prepared.split.sentences) > 1:
         drawn = [not_drawn(kind, "the text has several sentences") for kind in kinds(served.translator)]
     else:

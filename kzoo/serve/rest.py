@@ -272,8 +272,10 @@ async def translate(served: Served, asked: PredictRequest) -> tuple[dict[str, li
     """
     best = asked.signature == "serving_default"
     n = 1 if best else served.settings.beam_size
-    texts, *others = map(asked.columns.get, ("text", "source_language", "target_language", "image", "prefix"))
-    prepared = await served.prepared(texts, *others, split_sentences=asked.split_sentences)
+    texts, *others = map(asked.columns.get, ("text", "image", "prefix"))
+    languages = (asked.columns.get(key) or [None] * len(texts) for key in LANGUAGES)
+    directions = list(map(served.translator.direction, *languages))
+    prepared = await served.prepared(texts, directions, *others, split_sentences=asked.split_sentences)
     found = await served.search(prepared, n)
     full = [[*hypotheses, *[NONE] * (n - len(hypotheses))] for hypotheses in prepared.split.join(found)]
     outputs = {
@@ -294,8 +296,10 @@ async def embed(served: Served, asked: PredictRequest) -> tuple[dict[str, list],
     """
     if asked.split_sentences:
         raise UserError("embed embeds whole texts: remove split_sentences")
-    texts, languages = asked.columns["text"], asked.columns["language"]
-    prepared = await served.prepared(texts, languages, languages, unknown="translate")
+    texts = asked.columns["text"]
+    languages = list(map(served.translator.code_of, asked.columns["language"]))
+    directions = [(language, language) for language in languages]
+    prepared = await served.prepared(texts, directions, unknown="translate")
     tokens, vectors = [reading.tokens for reading in prepared.readings], []
     with served.batcher.reserved(len(texts)):
         for start in range(0, len(texts), EMBEDDED):

@@ -127,8 +127,7 @@ class Served:
     async def prepared(
         self,
         texts: list[str],
-        source_language: str | list[str] | None = None,
-        target_language: str | list[str] | None = None,
+        directions: list[Direction],
         images: Sequence | None = None,
         prefixes: list[str] | None = None,
         split_sentences: bool = False,
@@ -138,8 +137,7 @@ class Served:
 
         Args:
             texts: sentences; an empty one translates to an empty one.
-            source_language, target_language: codes, or lists with a code for each text; required by a
-                multilingual preset.
+            directions: for each text, what the translator's `direction` returns.
             images: an image for each text if the preset reads images, as in `decoded_images`.
             prefixes: for each text, the beginning of its translations; `""` for none.
             split_sentences: bool. Whether to translate each sentence of a text by itself.
@@ -149,11 +147,6 @@ class Served:
             UserError: the request is invalid.
             Busy: too many rows are waiting.
         """
-        languages = [
-            given if isinstance(given, list) else [given] * len(texts)
-            for given in (source_language, target_language)
-        ]
-        directions = [self.translator.direction(*pair) for pair in zip(*languages, strict=True)]
         self.limits.check_texts(texts)
         self.limits.check_texts(prefixes or [], "prefix")
 

@@ -31,6 +31,8 @@ def as_hypotheses(found: list, n: int, tokenizer: "Tokenizer") -> list[list[Hypo
     Raises:
         UserError: a sentence has no hypothesis because its token scores are NaN or infinite.
     """
+    if not found:
+        return []
     real_scores, ended = [], []
     for number, best in enumerate(found, 1):
         tokens, scores = best or ([[END]], [0.0])
@@ -44,7 +46,7 @@ def as_hypotheses(found: list, n: int, tokenizer: "Tokenizer") -> list[list[Hypo
         for i in real:  # cut at once: padding can be most of a batch
             row = np.asarray(tokens[i]).tolist()
             ended.append(row[: row.index(END)])
-    texts = iter(tokenizer.detokenize(ended) if ended else ())
+    texts = iter(tokenizer.detokenize(ended))
     hypotheses = []
     for scores in real_scores:
         best = {}  # by text, because different subword sequences can give the same text

@@ -13,7 +13,9 @@ def with_capitals(
     sides: Sequence[list[str]], languages: Sequence[str], share: float, seed: int, several: bool = False
 ) -> list[list[str]]:
     """Return the sides of a training text, with the rows of `rows_in_capitals` at the end."""
-    added = rows_in_capitals(zip(*sides, strict=True), languages, share, seed, several) if share else ()
+    added = []
+    if share:
+        added = rows_in_capitals(zip(*sides, strict=True), languages, share, seed, several)
     columns = list(zip(*added, strict=True)) or [()] * len(sides)
     return [[*side, *more] for side, more in zip(sides, columns, strict=True)]
 

@@ -148,8 +148,10 @@ def rate_factor(model: keras.Model) -> keras.Variable:
 
 def impatient_epoch(checkpoints: Checkpoints, patience: int) -> int:
     """Return the epoch, from 1, after which the score had not improved for `patience` epochs; 0: none."""
+    if not patience:
+        return 0
     best, since = (), 0
-    for row in checkpoints.history if patience else ():
+    for row in checkpoints.history:
         quality = checkpoints.quality(row)
         best, since = (quality, 0) if not best or quality > best else (best, since + 1)
         if since >= patience:

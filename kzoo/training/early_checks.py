@@ -21,9 +21,9 @@ from kzoo.training.corpus import (
     text_languages,
 )
 from kzoo.training.recipe import Recipe, shard_settings
-from kzoo.training.recipe_checks import check_model, check_recipe
+from kzoo.training.recipe_checks import check_recipe
 from kzoo.training.run_folder import check_folder
-from kzoo.training.starting_preset import starting_preset
+from kzoo.training.starting_preset import check_start, starting_preset
 from kzoo.training.trained_rows import ROWS
 
 
@@ -90,14 +90,8 @@ def _check_trained(recipe: Recipe, folder: Path) -> bool:
     preset = starting_preset(recipe, folder)
     if preset.is_converted:  # it may have to be converted
         return False
-    settings, config = preset.settings, preset.backbone["config"]
-    languages = settings.get("languages")
-    pictures = bool(config.get("image_shape"))
-    recurrent = preset.backbone["class_name"] == "RecurrentBackbone"
-    tokenizers = [preset.object(file).get("config") or {} for file in settings["tokenizers"]]
-    named = next((config["languages"] for config in tokenizers if config.get("languages")), ())
-    check_model(recipe, languages, pictures, recurrent, named)
-    if languages is None and not recipe.languages:
+    pictures = check_start(recipe, preset)
+    if not recipe.languages:
         check_direction(preset, recipe.source, recipe.target)
     preset.check_overrides(recipe.model)
     preset.search.changed(**recipe.search_settings())

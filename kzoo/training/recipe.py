@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import Meta
 
-from kzoo.data.memories import has_columns, is_xliff
 from kzoo.data.own_files import is_table
+from kzoo.data.parallel_files import has_columns, is_xliff
 from kzoo.decoding.search_settings import GNMT, LARGEST_BEAM, LONGEST
 from kzoo.errors import UserError
 from kzoo.presets.builders import BUILDERS

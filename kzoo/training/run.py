@@ -78,8 +78,8 @@ def train(
             check_folder(folder, recipe)
 
             def train_reverse(reverse: Recipe, where: Path):
-                reverse, began = check_recipe(reverse), time.perf_counter()
-                return _trained(reverse, where, recipe_task(reverse, task.corpus), preemption, began, verbose)
+                began, own = time.perf_counter(), recipe_task(reverse, task.corpus)
+                return _trained(reverse, where, own, preemption, began, verbose)
 
             back_translate(recipe, task.corpus, folder, train_reverse, began)
         return _trained(recipe, folder, task, preemption, began, verbose)

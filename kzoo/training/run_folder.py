@@ -57,8 +57,11 @@ def claim(folder: Path, recipe: Recipe):
         return
     for path in learned:
         path.unlink()
-    for path in (*decoders, *(start if "preset" in differing else ())):
+    for path in decoders:
         remove_folder(path)
+    if "preset" in differing:
+        for path in start:
+            remove_folder(path)
     record(folder, recipe)
 
 

@@ -1,4 +1,4 @@
-"""The trained preset that a recipe fine-tunes: found, copied into the run's folder, loaded from there."""
+"""The trained preset that a recipe fine-tunes: found, checked, copied into the run's folder, and loaded."""
 
 import fnmatch
 import shutil
@@ -10,6 +10,7 @@ from kzoo.files import atomic_folder
 from kzoo.hub.preset import METADATA_FILE, Preset
 from kzoo.presets.shelf import list_presets, load, locate
 from kzoo.training.recipe import Recipe
+from kzoo.training.recipe_checks import check_model
 from kzoo.training.run_folder import START, saved_in
 from kzoo.training.trained_rows import ROWS, copy_rows, recorded_in
 
@@ -32,6 +33,26 @@ def starting_preset(recipe: Recipe, folder: Path) -> Preset:
         if "://" in recipe.preset:
             raise
         raise UserError(f"no preset {recipe.preset!r}; {nearest(recipe.preset, list_presets())}") from None
+
+
+def check_start(recipe: Recipe, preset: Preset) -> bool:
+    """Check that a recipe fits the trained preset that it fine-tunes, by the preset's small files.
+
+    Returns:
+        Whether its model reads pictures.
+
+    Raises:
+        UserError: it does not fit.
+    """
+    settings, config = preset.settings, preset.backbone["config"]
+    pictures, recurrent = (
+        bool(config.get("image_shape")),
+        preset.backbone["class_name"] == "RecurrentBackbone",
+    )
+    tokenizers = [preset.object(file).get("config") or {} for file in settings["tokenizers"]]
+    named = next((config["languages"] for config in tokenizers if config.get("languages")), ())
+    check_model(recipe, settings.get("languages"), pictures, recurrent, named)
+    return pictures
 
 
 def copy_start(recipe: Recipe, folder: Path):
@@ -59,9 +80,11 @@ def load_start(recipe: Recipe, folder: Path) -> Any:
     """Return the translator that `copy_start` copied, as the recipe trains it: its precision and its layers.
 
     Raises:
-        UserError: the copy is altered, or the model does not take these arguments, or has no such layers.
+        UserError: the copy is altered; the recipe does not fit the model, or the model does not take these
+            arguments, or has no such layers.
     """
     copy = Preset(folder / START, recipe.preset)  # errors name it as the recipe does
+    check_start(recipe, copy)
     translator = load(copy, dtype=recipe.precision, **recipe.model)
     backbone = translator.backbone
     if recipe.lora:

@@ -14,7 +14,6 @@ from kzoo.images import image_rows
 from kzoo.models import (
     ConsistentCrossEntropy,
     LabelSmoothedCrossEntropy,
-    RecurrentBackbone,
     SentenceCrossEntropy,
 )
 from kzoo.presets import build
@@ -27,7 +26,6 @@ from kzoo.training.corpus import recipe_corpus, recipe_directions, recipe_weight
 from kzoo.training.long_sentences import counts_of, cut_or_kept, kept_rows, print_dropped, rows_of
 from kzoo.training.optimizer import make_optimizer
 from kzoo.training.recipe import Recipe, shard_settings
-from kzoo.training.recipe_checks import check_model
 from kzoo.training.starting_preset import copy_start, load_start
 from kzoo.training.trained_rows import ROWS, copy_rows, record_rows
 from kzoo.training.validation import DirectionScores, TranslationScore
@@ -109,10 +107,6 @@ class Task:
         """Return the compiled translator of the run in `folder`."""
         recipe, untrained = self.recipe, self.recipe.preset in BUILDERS
         translator = self._built(self.learn(folder)) if untrained else load_start(recipe, folder)
-        languages = translator.languages if translator.multilingual else None
-        recurrent = isinstance(translator.backbone, RecurrentBackbone)
-        named = translator.source_languages
-        check_model(recipe, languages, bool(translator.image_shape), recurrent, named)
         optimizer = make_optimizer(recipe, translator.backbone.width)
         translator.compile(optimizer=optimizer, loss=self._loss(translator))
         translator.search = translator.search.changed(**recipe.search_settings())  # `None` keeps a setting

@@ -50,9 +50,10 @@ def recorded(path: Path, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str
 
 def recorded_in(preset: Path) -> list[Path]:
     """Return the files with the digests of a preset's run, and of the preset that the run began with."""
+    if preset.name != "preset":  # not in a run's folder
+        return []
     run = preset.parent
-    files = (run / ROWS, run / START / ROWS) if preset.name == "preset" else ()
-    return [file for file in files if file.is_file()]
+    return [file for file in (run / ROWS, run / START / ROWS) if file.is_file()]
 
 
 def count_trained_rows(

@@ -305,7 +305,7 @@ def test_a_served_model_is_unloaded_between_requests():
         await served.start()
         found = []
         for _ in range(2):
-            prepared = await served.prepared([TEXTS[0]])
+            prepared = await served.prepared([TEXTS[0]], [served.translator.direction()])
             found += (await served.search(prepared, 1))[0]
             async with asyncio.timeout(60):
                 while translator._model.model_is_loaded:

@@ -18,7 +18,7 @@ from kzoo.engine.translator import CTranslate2Translator
 from kzoo.presets import locate
 from kzoo.serve import Limits, Served, create_app
 from kzoo.serve.directions import Directions
-from kzoo.text.two_languages import TwoLanguages
+from kzoo.text.directions import TwoLanguages
 
 TEXTS = ["a man.", "", "two dogs.\nmen."]
 JSON, PLAIN = {"Content-Type": "application/json"}, {"Content-Type": "text/plain"}

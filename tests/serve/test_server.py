@@ -262,7 +262,7 @@ def test_a_sentence_waits_for_others_as_many_milliseconds_as_asked_for():
         served = Served(Model(), "m", max_wait=500)
         await served.start()
         begin = time.monotonic()
-        await served.search(await served.prepared(["dogs."]), 1)
+        await served.search(await served.prepared(["dogs."], [served.translator.direction()]), 1)
         await served.stop()
         return time.monotonic() - begin
 

@@ -16,8 +16,8 @@ from test_serving_process import PREDICT, TEXTS, ask, preset, serving, wait_unti
 from tiny_models import pope
 
 from kzoo.errors import UserError
-from kzoo.hub.location import find, newest_version
-from kzoo.presets import load
+from kzoo.hub.location import newest_version
+from kzoo.presets import load, locate
 from kzoo.serve import Served
 from kzoo.serve.metrics import Metrics
 from kzoo.serve.server import GracefulServer
@@ -47,7 +47,7 @@ def test_the_newest_version_is_the_greatest_number_of_a_preset(folder):
     shutil.copytree(folder / "1", folder / "11a")
     (folder / "12").mkdir()
     assert newest_version(folder) == 10
-    assert (find(folder).place, find(folder).name) == (folder / "10", "tiny")
+    assert (locate(folder).place, locate(folder).name) == (folder / "10", "tiny")
     assert newest_version(folder / "1") is newest_version(folder / "missing") is None
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from running import UNSPLIT, serving, skip_unless_had, with_empty_home
 
-from kzoo.data.memories import memory_rows
+from kzoo.data.parallel_files import parallel_rows
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.presets import locate
 
@@ -83,7 +83,7 @@ def test_omegat(shell, tmp_path):
     assert [command.split()[0] for command in found] == ["kzoo", "msgattrib", "po2tmx"]
     for command in found:
         shell(command)
-    rows = memory_rows(tmp_path / "project/tm/auto/kzoo.tmx", ("en", "de"))
+    rows = parallel_rows(tmp_path / "project/tm/auto/kzoo.tmx", ("en", "de"))
     assert list(rows) == [["A dog runs.", "Ein Hund rennt."]]
 
 

@@ -3,10 +3,10 @@
 import pytest
 from message_of import message_of
 
+from kzoo.text.directions import TwoLanguages
 from kzoo.text.hypotheses import Hypothesis
 from kzoo.text.languages import TWO_LETTERS, main_code, matching_code
 from kzoo.text.sentences import SplitTexts, split_sentences
-from kzoo.text.two_languages import TwoLanguages
 
 TEXTS = {
     "en": "Mr. Smith met Ms. Jones at 5 p.m. in the U.S. Capitol. | He paid $3.50!",

@@ -14,8 +14,8 @@ import pytest
 from message_of import message_of
 
 from kzoo.data import open_files
-from kzoo.data.memories import memory_rows
 from kzoo.data.own_files import stream_pairs
+from kzoo.data.parallel_files import parallel_rows
 from kzoo.documents import Document
 from kzoo.training import read_recipe
 from kzoo.training.choice import languages_of
@@ -104,7 +104,7 @@ def test_tmx_packed_and_in_another_encoding(tmp_path):
 def test_three_languages(tmp_path):
     path = written(tmp_path / "m.tmx", TMX.format(tu(en="a", de="b", fr="c") + tu(en="a", de="b")))
     with pytest.warns(UserWarning, match=r"fr +row 2: a \| b$"):
-        assert list(memory_rows(path, ("fr", "en", "de"))) == [["c", "a", "b"]]
+        assert list(parallel_rows(path, ("fr", "en", "de"))) == [["c", "a", "b"]]
 
 
 def trans_unit(source, target, **attributes):
@@ -274,10 +274,10 @@ def test_large_files_are_streamed(ending, tmp_path):
 MEASURED = """
 import re, sys
 from pathlib import Path
-from kzoo.data.memories import memory_rows
+from kzoo.data.parallel_files import parallel_rows
 def peak():
     return int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
-rows = memory_rows(Path(sys.argv[1]), ("en", "de"))
+rows = parallel_rows(Path(sys.argv[1]), ("en", "de"))
 next(rows)
 before = peak()
 print(sum(1 for _ in rows), peak() - before)

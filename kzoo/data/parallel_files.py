@@ -1,4 +1,4 @@
-"""Parallel text as other programs keep it: translation memories, OPUS's archives, JSON lines, Parquet.
+"""Files that hold a text in several languages: translation memories, OPUS's archives, JSON lines, Parquet.
 
 All are streamed. A row has the text of each language. Languages are matched by code, so `en-GB` is `en`.
 """
@@ -17,14 +17,8 @@ from typing import Any
 import msgspec
 
 from kzoo.data.kinds_of_rows import KindOfRows, lines_of
-from kzoo.data.text_files import DAMAGED, decode_lines, not_aligned, unpacked_name
-from kzoo.data.translation_memories import (
-    LeftOut,
-    Unit,
-    opened,
-    tmx_units,
-    xliff_units,
-)
+from kzoo.data.text_files import DAMAGED, decode_lines, not_aligned, open_unpacked, unpacked_name
+from kzoo.data.translation_memories import LeftOut, Unit, tmx_units, xliff_units
 from kzoo.errors import UserError, unreadable
 from kzoo.text.languages import matching_code
 
@@ -37,8 +31,8 @@ ROWS = 1000  # that are read at a time from tables in binary form
 MOST_PACKED, SUSPICIOUS = 100, 2**27  # times, bytes
 
 
-def is_memory(path: Path) -> bool:
-    """Return whether a path is a file or folder that `memory_rows` reads, by its name."""
+def is_parallel_file(path: Path) -> bool:
+    """Return whether a path is a file or folder that `parallel_rows` reads, by its name."""
     return _reader(path) is not None
 
 
@@ -52,13 +46,13 @@ def has_columns(path: Path) -> bool:
     return _reader(path) not in (tmx_units, xliff_units, _moses)
 
 
-def memory_rows(
+def parallel_rows(
     path: Path, languages: Sequence[str], columns: Sequence[int | str] = (), approved: bool = False
 ) -> Iterator[list[str]]:
     """Yield the texts of each row in `languages`. At the end, warn of the rows left out, with a table of why.
 
     Args:
-        path: a file or folder as `is_memory` knows it.
+        path: a file or folder as `is_parallel_file` knows it.
         languages: the codes.
         columns: of JSON lines, Parquet and `datasets`: the names of the languages' columns. By default, the
             columns are named after the languages, or are such fields of a column `translation`. Other files
@@ -170,7 +164,7 @@ def _json_lines(path: Path, languages: Sequence[str], columns: Sequence, approve
     """Yield the objects of a file with one in each line."""
     decoder = msgspec.json.Decoder(dict[str, Any])
     try:
-        with opened(path) as file:
+        with open_unpacked(path) as file:
             for number, line in enumerate(decode_lines(file, str(path), any_text=True), 1):
                 if line.strip():
                     try:

@@ -1,4 +1,7 @@
-"""The languages of a translator of one direction, and of one whose vocabulary names several."""
+"""A translator's languages, and the direction of each call: resolved once, before a text is read.
+
+What is called with a direction takes the model's own codes.
+"""
 
 from collections.abc import Sequence
 
@@ -12,6 +15,8 @@ class TwoLanguages:
     The vocabulary may name languages: the target's, as in OPUS-MT's models with several targets, or both, as
     in M2M-100. Then either can be chosen in each call.
     """
+
+    multilingual = False
 
     @property
     def source_language(self) -> str | None:
@@ -140,6 +145,34 @@ class TwoLanguages:
         """Return the tokens that translations into a language begin with: its own; none in most models."""
         begin = getattr(self.target_tokenizer, "beginning", None)
         return begin(target) if begin else []
+
+
+class SeveralLanguages:
+    """Mixin for a translator between any two of its `languages`."""
+
+    multilingual = True
+    languages: list[str]
+
+    def direction(
+        self, source_language: str | None = None, target_language: str | None = None
+    ) -> tuple[str, str]:
+        """Return the model's codes of the source and the target language of a call; see `matching_code`.
+
+        Raises:
+            UserError: a language is missing, or the model lacks it.
+        """
+        if source_language is None or target_language is None:
+            raise UserError(
+                f"the model translates among {', '.join(self.languages)}: "
+                "give source_language and target_language (--from and --to)"
+            )
+        return self.code_of(source_language), self.code_of(target_language)
+
+    def code_of(self, language: str) -> str:
+        """Return the model's code of a language. Raise `UserError` if the model lacks it."""
+        if code := matching_code(language, self.languages):
+            return code
+        raise UserError(f"the model's languages are {not_known(language, self.languages)}")
 
 
 def _one_of(given: str, named: Sequence[str], side: str) -> str:
