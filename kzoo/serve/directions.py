@@ -32,7 +32,7 @@ class Directions:
 
     def __init__(self, models: Sequence[Served]):
         readers = [served for served in models if served.translator.image_shape is None]
-        pairs = {served: pairs_of(served.translator) for served in readers}
+        pairs = {served: served.translator.directions for served in readers}
         # Those that do not name their languages take any.
         self._models = sorted(readers, key=lambda served: not pairs[served])
         targets = {}
@@ -103,14 +103,3 @@ class Identifier:
         found = self._identifier.rank(text)[:CANDIDATES]
         percent = [Detected(float(round(100 * share)), self._codes[code]) for code, share in found]
         return [percent[0], *(other for other in percent[1:] if other.confidence)]
-
-
-def pairs_of(translator) -> list[tuple[str, str]]:
-    """Return a translator's directions; none of a translator that does not name its languages."""
-    if translator.multilingual:
-        codes = translator.languages
-        return [(source, target) for source in codes for target in codes if source != target]
-    source, target = translator.languages
-    sources, targets = translator.source_languages, translator.target_languages or [target]
-    sources = sources or (source or "").split("+")
-    return [(one, end) for one in sources for end in targets if one and end and one != end]

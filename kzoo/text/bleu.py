@@ -19,4 +19,5 @@ class TurkishBLEU(BLEU):
     """Lowercased BLEU with Turkish lowercasing, which sacreBLEU lacks."""
 
     def _preprocess_segment(self, sent: str) -> str:
+        # Private: sacreBLEU has no public hook before it tokenizes.
         return super()._preprocess_segment(lower_case(sent, "tr"))

@@ -3,6 +3,7 @@
 What is called with a direction takes the model's own codes.
 """
 
+import itertools
 from collections.abc import Sequence
 
 from kzoo.errors import UserError
@@ -114,6 +115,14 @@ class TwoLanguages:
             target = matching_code(target_language, named)
         return source or source_language, target or target_language
 
+    @property
+    def directions(self) -> list[tuple[str, str]]:
+        """The directions, as far as the languages are named: none of most models with unknown languages."""
+        source, target = self.languages
+        sources = self.source_languages or (source or "").split("+")
+        targets = self.target_languages or [target]
+        return [(one, end) for one in sources for end in targets if one and end and one != end]
+
     def named_direction(
         self, source_language: str | None = None, target_language: str | None = None
     ) -> tuple[str, str]:
@@ -152,6 +161,11 @@ class SeveralLanguages:
 
     multilingual = True
     languages: list[str]
+
+    @property
+    def directions(self) -> list[tuple[str, str]]:
+        """The directions between different languages."""
+        return list(itertools.permutations(self.languages, 2))
 
     def direction(
         self, source_language: str | None = None, target_language: str | None = None

@@ -10,7 +10,8 @@ import pytest
 from message_of import message_of
 
 from kzoo.errors import UserError
-from kzoo.models import SGD, Adagrad, Adam, TransformerBackbone, Translator
+from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
+from kzoo.models import SGD, Adagrad, Adam, CharacterTagger, TransformerBackbone, Translator
 from kzoo.training.checkpoints import Checkpoints
 from kzoo.training.optimizer import halved_rate, make_optimizer, rate_callbacks
 from kzoo.training.recipe import Recipe
@@ -94,6 +95,15 @@ def test_a_frequent_token_s_gradient_is_added_up_before_it_is_squared(optimizer,
     np.testing.assert_allclose(moved, step(np.array([4.0, 1.0])), rtol=1e-4)
 
 
+def check_warning(model, optimizer, warned: bool):
+    """Check whether `compile` warns of an optimizer; only TensorFlow gives gradients in parts."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.compile(optimizer)
+    told = [str(one.message) for one in caught if "kzoo.models" in str(one.message)]
+    assert len(told) == (warned and keras.backend.backend() == "tensorflow")
+
+
 @pytest.mark.parametrize(
     ("optimizer", "warned"),
     [
@@ -110,13 +120,19 @@ def test_an_optimizer_that_takes_a_gradient_s_parts_is_warned_of(optimizer, warn
     backbone = TransformerBackbone(
         10, 10, num_layers=1, width=8, num_heads=2, feedforward_dim=8, max_length=8
     )
-    translator = Translator(backbone)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        translator.compile(optimizer, translator.loss)
-        translator.make_train_function()
-    told = [str(one.message) for one in caught if "kzoo.models" in str(one.message)]
-    assert len(told) == (warned and keras.backend.backend() == "tensorflow")
+    check_warning(Translator(backbone), optimizer, warned)
+
+
+@pytest.mark.parametrize(
+    ("embedding", "warned"),
+    [
+        (keras.layers.Embedding(10, 8), True),
+        (GlyphEmbedding(10, GlyphCharEncoder(8, "fc_1")), False),  # its gradient is that of matrices
+    ],
+)
+def test_a_tagger_is_warned_of_it_if_it_looks_up_vectors(embedding, warned):
+    tagger = CharacterTagger(embedding, ["B-NOUN", "I-NOUN"], None)
+    check_warning(tagger, keras.optimizers.Adam(), warned)
 
 
 @pytest.mark.parametrize("options", [{"amsgrad": True}, {"weight_decay": 0.1}, {"use_ema": True}])
