@@ -211,20 +211,9 @@ def translate(
 
     growing = contextlib.nullcontext()
     if output:
-        made_of = [
-            search,
-            n_best,
-            truncate,
-            split,
-            unknown,
-            source,
-            target,
-            translator.engine,
-            prefix,
-            glossary,
-        ]
-        digests = [sha256(path) for path in (*(image or ()), images) if path]
-        digest = _digest([located.files, digests, *made_of], sentences)
+        pictures = [sha256(path) for path in (*(image or ()), images) if path]
+        made_of = [located.files, pictures, search, n_best, truncate, split, unknown, source, target]
+        digest = _digest([*made_of, translator.engine, prefix, glossary], sentences)
         growing = growing_file(output, digest, document_of if document else shutil.copyfileobj)
     text_of = whole.text_of
     del whole  # as large as the text

@@ -181,7 +181,7 @@ def stream_pairs(
 
 
 def is_table(path: Path) -> bool:
-    """Return whether a file has all languages: by its name: `.tsv`, `.csv`, or a parallel file."""
+    """Return whether a file has all languages, by its name: `.tsv`, `.csv`, or that of a parallel file."""
     return unpacked_name(path).endswith((".tsv", ".csv")) or is_parallel_file(path)
 
 

@@ -90,7 +90,7 @@ class TextReader(TwoLanguages):
         """Return the token ids of each sentence's prefix; `None` if all are empty."""
         found, longest = [], min(search.max_length or self.max_length, self.max_length)
         for some, direction in split.portions():
-            _, tokenize = self._tokenize(*direction)
+            _, tokenize = self._tokenizers_for(*direction)
             found += tokenize_prefixes(tokenize, prefixes[some], longest - 1)
         return found if any(found) else None
 
@@ -117,7 +117,7 @@ class TextReader(TwoLanguages):
         """
         most = self.max_length - 1
         for some, direction in split.portions():
-            tokenize, _ = self._tokenize(*direction)
+            tokenize, _ = self._tokenizers_for(*direction)
             sentences, begun = split.sentences[some], prefixes[some] if prefixes else None
             codes = bool(self.codes_in_text)
             found = read(tokenize, sentences, direction[0], unknown, begun, codes, self.drawable)
@@ -147,13 +147,13 @@ class TextReader(TwoLanguages):
 
     def _read_translation(self, translation: str, direction: Direction) -> list[int]:
         """Return the token ids of a translation."""
-        _, tokenize = self._tokenize(*direction)
+        _, tokenize = self._tokenizers_for(*direction)
         readings = read(tokenize, checked_texts([translation]), direction[1], unknown="translate")
         check_lengths([translation], readings, self.max_length - 1)
         return readings[0].tokens
 
-    def _tokenize(self, source: str | None, target: str | None) -> list[Callable[[list[str]], list]]:
-        """Return the functions that tokenize the source's and the target's sentences of a direction."""
+    def _tokenizers_for(self, source: str | None, target: str | None) -> list[Callable[[list[str]], list]]:
+        """Return a direction's two tokenizers, with their options for it."""
         tokenizers = self.tokenizers_of(source, target)
         for tokenizer in tokenizers:
             check_tokenizer(tokenizer)

@@ -63,7 +63,7 @@ class FitsTexts:
         if self.multilingual or self.image_shape:
             needed = "PairBatches" if self.multilingual else "Batches with images"
             raise UserError(f"this model reads more than texts: give kzoo.data's {needed}")
-        both = self._tokenize(*self.direction())
+        both = self._tokenizers_for(*self.direction())
         tokens = [tokenize(texts) for tokenize, texts in zip(both, (source, target), strict=True)]
         return Batches(*tokens, shuffle=shuffle, max_length=self.max_length)
 
