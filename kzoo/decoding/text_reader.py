@@ -90,7 +90,7 @@ class TextReader(TwoLanguages):
         """Return the token ids of each sentence's prefix; `None` if all are empty."""
         found, longest = [], min(search.max_length or self.max_length, self.max_length)
         for some, direction in split.portions():
-            _, tokenize = self._tokenizers_for(*direction)
+            tokenize = self._tokenizer_for(direction, 1)
             found += tokenize_prefixes(tokenize, prefixes[some], longest - 1)
         return found if any(found) else None
 
@@ -117,7 +117,7 @@ class TextReader(TwoLanguages):
         """
         most = self.max_length - 1
         for some, direction in split.portions():
-            tokenize, _ = self._tokenizers_for(*direction)
+            tokenize = self._tokenizer_for(direction, 0)
             sentences, begun = split.sentences[some], prefixes[some] if prefixes else None
             codes = bool(self.codes_in_text)
             found = read(tokenize, sentences, direction[0], unknown, begun, codes, self.drawable)
@@ -147,20 +147,16 @@ class TextReader(TwoLanguages):
 
     def _read_translation(self, translation: str, direction: Direction) -> list[int]:
         """Return the token ids of a translation."""
-        _, tokenize = self._tokenizers_for(*direction)
+        tokenize = self._tokenizer_for(direction, 1)
         readings = read(tokenize, checked_texts([translation]), direction[1], unknown="translate")
         check_lengths([translation], readings, self.max_length - 1)
         return readings[0].tokens
 
-    def _tokenizers_for(self, source: str | None, target: str | None) -> list[Callable[[list[str]], list]]:
-        """Return a direction's two tokenizers, with their options for it."""
-        tokenizers = self.tokenizers_of(source, target)
-        for tokenizer in tokenizers:
-            check_tokenizer(tokenizer)
-        return [
-            functools.partial(tokenizer, **self.tokenizer_options(tokenizer, source, target))
-            for tokenizer in tokenizers
-        ]
+    def _tokenizer_for(self, direction: Direction, side: int) -> Callable[[list[str]], list[list[int]]]:
+        """Return the source's (0) or the target's (1) tokenizer, with its options for a direction."""
+        tokenizer = self.tokenizers_of(*direction)[side]
+        check_tokenizer(tokenizer)
+        return functools.partial(tokenizer, **self.tokenizer_options(tokenizer, *direction))
 
     def drawable(self, characters: str) -> str:
         """Return those of characters that the vocabulary lacks which the model reads from their pixels."""

@@ -63,8 +63,8 @@ class FitsTexts:
         if self.multilingual or self.image_shape:
             needed = "PairBatches" if self.multilingual else "Batches with images"
             raise UserError(f"this model reads more than texts: give kzoo.data's {needed}")
-        both = self._tokenizers_for(*self.direction())
-        tokens = [tokenize(texts) for tokenize, texts in zip(both, (source, target), strict=True)]
+        direction = self.direction()
+        tokens = [self._tokenizer_for(direction, side)(texts) for side, texts in enumerate((source, target))]
         return Batches(*tokens, shuffle=shuffle, max_length=self.max_length)
 
 
