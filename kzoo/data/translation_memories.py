@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kzoo.data.safe_xml import SAFE_XML, check_declares_no_entities, check_no_entities
 from kzoo.data.text_files import CHUNK, DAMAGED, open_unpacked
 from kzoo.errors import UserError, first_line, unreadable
 
@@ -15,9 +16,7 @@ MARKUP = {"bpt", "ept", "it", "ph", "ut", "sub", "x", "bx", "ex", "sc", "ec", "s
 # States of XLIFF's translations that are none yet (https://docs.oasis-open.org/xliff/v1.2/os/xliff-core.html
 # and https://docs.oasis-open.org/xliff/xliff-core/v2.1/).
 UNTRANSLATED = {"new", "needs-translation", "initial"}
-
-# For lxml: what a file may not do.
-SAFE_XML = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False}
+LONGEST_UNIT = 1 << 24  # bytes: a packed file may hold more than the memory
 
 
 class LeftOut(NamedTuple):
@@ -26,8 +25,6 @@ class LeftOut(NamedTuple):
     why: str
     texts: Sequence
 
-
-LONGEST_UNIT = 1 << 24  # bytes: a packed file may hold more than the memory
 
 Unit = dict[str, Any] | LeftOut  # the first has texts by language
 
@@ -124,21 +121,6 @@ def _elements(path: Path, root: str, *tags: str) -> Iterator:
         raise UserError(f"{path}, line {error.lineno}: not XML ({first_line(error)})") from None
     except DAMAGED as error:
         raise unreadable(path, error) from None
-
-
-def check_declares_no_entities(element, where: str):
-    """Raise `UserError` if the XML of an element, named `where`, declares entities."""
-    dtd = element.getroottree().docinfo.internalDTD
-    if dtd is not None and next(dtd.iterentities(), None) is not None:
-        raise UserError(f"{where}: declares entities, which are not read: remove its DOCTYPE")
-
-
-def check_no_entities(element, where: str):
-    """Raise `UserError` if an element of the XML named `where` has entities, which are not read."""
-    from lxml import etree
-
-    if (entity := next(element.iter(etree.Entity), None)) is not None:
-        raise UserError(f"{where}, line {element.sourceline}: not XML (unknown {entity.text})")
 
 
 def _name(element) -> str:

@@ -4,7 +4,7 @@ import importlib.util
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from kzoo.data.translation_memories import SAFE_XML, check_declares_no_entities, check_no_entities
+from kzoo.data.safe_xml import SAFE_XML, check_declares_no_entities, check_no_entities
 from kzoo.documents.inline import Inline, Piece, joined
 from kzoo.errors import UserError, first_line
 

@@ -251,7 +251,7 @@ def test_health():
 class OpusMT(TwoLanguages):
     """The languages of an OPUS-MT model with several sources and targets."""
 
-    multilingual, image_shape = False, None
+    image_shape = None
 
     def __init__(self, source, *targets):
         self.source_tokenizer = SimpleNamespace(

@@ -330,7 +330,7 @@ def test_a_model_of_one_direction_takes_its_own_languages(named_languages):
 
 
 def test_the_bridge_embeds_sentences(multilingual):
-    languages = ["en", "de", "en", "fr", "de", "en"]
+    languages = ["en", "DE", "en", "fr", "de-AT", "en-GB"]
     texts = [*TEXTS[:5], "犬犬"]  # translation would copy the last
     model = served(multilingual)
     columns, rows, unknown, split = ask(
