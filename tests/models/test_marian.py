@@ -184,6 +184,22 @@ def test_the_engine_has_its_scores(tmp_path):
     assert engine.source_tokenizer(["A dog."]) == model.source_tokenizer([">>fra<<A dog."])
 
 
+@pytest.mark.parametrize("separate", [False, True])
+def test_ctranslate2_writes_what_transformers_writes(separate, tmp_path):
+    folder = repositories.make(tmp_path / "opus-mt-en-de", separate=separate)
+    translator, theirs = load(folder), repositories.tokenizer(folder)
+    source = theirs("Two dogs run.", return_tensors="pt")
+    found = repositories.model(folder).generate(
+        **source, num_beams=1, max_length=10, bad_words_ids=[[theirs.unk_token_id], [theirs.pad_token_id]]
+    )
+    export_ctranslate2(translator, tmp_path / "model")
+    pieces = theirs.convert_ids_to_tokens(source["input_ids"][0])[:-1]
+    arguments = {"beam_size": 1, "max_decoding_length": 8, "disable_unk": True}
+    [result] = ctranslate2.Translator(str(tmp_path / "model")).translate_batch([pieces], **arguments)
+    written = theirs.convert_ids_to_tokens(found[0, 1:])
+    assert result.hypotheses[0] == [piece for piece in written if piece != "</s>"][:8]
+
+
 def test_the_target_language_is_chosen(tmp_path):
     folder = repositories.make(tmp_path / "opus-mt-en-mul", languages=("fra", "deu"))
     translator = load(folder)
