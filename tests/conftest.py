@@ -136,12 +136,16 @@ def commands_load(monkeypatch):
 
 
 @pytest.fixture
-def one_shape(monkeypatch):
-    """Searches in one shape, of the model's maximum length: each shape is traced and compiled on its own."""
+def one_shape(request, monkeypatch):
+    """Searches in one shape, as each is traced and compiled on its own: 8 rows of the model's maximum length.
+
+    A test of many sentences sets `(rows, length)` by its parameters.
+    """
     from kzoo.decoding import batched_search, search_settings
 
-    monkeypatch.setattr(search_settings, "LENGTHS", ())
-    monkeypatch.setattr(batched_search, "ROWS", (8,))
+    rows, *lengths = getattr(request, "param", (8,))
+    monkeypatch.setattr(search_settings, "LENGTHS", tuple(lengths))
+    monkeypatch.setattr(batched_search, "ROWS", (rows,))
 
 
 @pytest.fixture

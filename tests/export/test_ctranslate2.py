@@ -61,6 +61,7 @@ def test_translates_as_translate_does(translator, precision, tmp_path):
 
 
 @pytest.mark.usefixtures("one_shape")
+@pytest.mark.parametrize("one_shape", [(32, 48)], indirect=True, ids=["32 rows"])
 def test_searches_as_translate_does(translator, multi30k, tmp_path):
     """All five hypotheses have the same scores, so that one with another text is a tie.
 

@@ -224,6 +224,7 @@ def check_translations(answer, best, translator_n_best):
         assert scores[len(expected) :] == pytest.approx([-1e9] * missing)
 
 
+@pytest.mark.usefixtures("one_shape")
 def test_a_transformer_translates_text(ask, tmp_path, monkeypatch):
     """Of any bytes, and of sentences of several padded lengths in one batch."""
     for name, sizes in {"ROWS": (1, 4), "LENGTHS": (8, 16)}.items():
