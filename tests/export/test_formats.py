@@ -26,8 +26,8 @@ def test_a_loaded_translator_and_its_preset_give_the_same_files(shelved, tmp_pat
     export_ctranslate2(locate(PRESET), tmp_path / "b", "float16", beam_size=2)
     for path in sorted((tmp_path / "a").iterdir()):
         assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes(), path
-    translator.export(tmp_path / "a.argosmodel", "argos")
-    export_argos(locate(PRESET), tmp_path / "b.argosmodel")
+    translator.export(tmp_path / "a.argosmodel", "argos", precision="int8")
+    export_argos(locate(PRESET), tmp_path / "b.argosmodel", "int8")
     sizes = [(tmp_path / f"{name}.argosmodel").stat().st_size for name in "ab"]
     assert sizes[0] == pytest.approx(sizes[1], abs=5_000)  # the preset's has its card and its scores
 
