@@ -136,7 +136,7 @@ def test_other_requests(app):
 
 def test_a_key_is_needed_for_all_but_the_download(tmp_path):
     (tmp_path / "keys").write_text(line(KEY))
-    app = create_app(Served(pope(), "tiny", limits=LIMITS), keys=Keys.read(tmp_path / "keys"))
+    app = create_app(Served(pope(), "tiny", max_batch=4, limits=LIMITS), keys=Keys.read(tmp_path / "keys"))
     page = b"<p>a man.</p>"
     none, wrong, right, settings = answers(
         app,
@@ -174,7 +174,7 @@ def test_few_are_translated_at_a_time():
 
 def test_a_document_needs_little_room_in_the_queue():
     """128 sentences, where a request of more than 96 would be refused."""
-    app = create_app(Served(pope(), "tiny", limits=Limits(queue=128)))
+    app = create_app(Served(pope(), "tiny", max_batch=4, limits=Limits(queue=128)))
     texts = ["".join(words) + "." for words in itertools.product("amst", "egno", "adem", "no")]
     page = "".join(f"<p>{text}</p>" for text in texts).encode()
     (answer,) = answers(app, [post("a.html", page)])

@@ -104,14 +104,14 @@ def test_a_translated_document_outlives_its_version():
     page = "<p>a man.</p>"
 
     async def main():
-        models = [Served(pope(), "tiny")]
+        models = [Served(pope(), "tiny", max_batch=1)]
         server = GracefulServer(models, new_versions=NewVersions({}, None))
         app = server.config.app
         client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test", timeout=300)
         async with app._lifespan.router.lifespan_context(app), client:
             form = {"files": {"file": ("a.html", page)}, "data": {"source": "en", "target": "de"}}
             address = (await client.post("/translate_file", **form)).json()["translatedFileUrl"]
-            await app._take_up(Served(pope(), "tiny", version=2))
+            await app._take_up(Served(pope(), "tiny", version=2, max_batch=1))
             status = (await client.get("/v1/models/tiny")).json()
             return status, (await client.get(address)).text
 
@@ -122,13 +122,13 @@ def test_a_translated_document_outlives_its_version():
 
 def test_an_earlier_version_leaves_the_memory():
     metrics = Metrics()
-    models = [Served(pope(), "tiny", metrics=metrics)]
+    models = [Served(pope(), "tiny", max_batch=1, metrics=metrics)]
     earlier = weakref.ref(models[0])
 
     async def main():
         app = GracefulServer(models, new_versions=NewVersions({}, None)).config.app
         async with app._lifespan.router.lifespan_context(app):
-            await app._take_up(Served(pope(), "tiny", version=2, metrics=metrics))
+            await app._take_up(Served(pope(), "tiny", version=2, max_batch=1, metrics=metrics))
             gc.collect()
             return earlier(), [one.version for one in models], len(metrics.batchers)
 
