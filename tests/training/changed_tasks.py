@@ -36,17 +36,17 @@ class Scorer(keras.callbacks.Callback):
         return {}
 
 
-def quick_task(recipe, step: int | None = None, action=None):
+def quick_task(recipe, step: int | None = None, action=None, scorer=None):
     """Return a recipe's task without low scores, which does something at the end of a step.
 
-    Step 0 is the beginning of training.
+    Step 0 is the beginning of training. A `scorer` replaces the task's, whose search each run compiles anew.
     """
     task = recipe_task(recipe)
     prepare = task.prepare
 
     def changed(folder):
         run = prepare(folder)
-        return dataclasses.replace(run, scorer=Scorer(run.scorer, step, action))
+        return dataclasses.replace(run, scorer=Scorer(scorer or run.scorer, step, action))
 
     task.prepare = changed
     return task

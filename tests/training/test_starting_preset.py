@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from changed_tasks import quick_task
 from message_of import message_of
+from test_survival import Score
 
 import kzoo.training
 from kzoo.data import open_corpus
@@ -80,7 +81,12 @@ def same(ours, theirs):
         np.testing.assert_array_equal(one, other)
 
 
-def train(recipe, folder, verbose=0, task=quick_task):
+def unsearched(recipe):
+    """Return a recipe's task whose validation translates nothing."""
+    return quick_task(recipe, scorer=Score())
+
+
+def train(recipe, folder, verbose=0, task=unsearched):
     return kzoo.training.train(recipe, folder, verbose, task=task)
 
 
@@ -102,7 +108,7 @@ def test_it_begins_with_the_preset_s_weights_words_and_languages(recipe, preset,
     """At a rate of zero the trained model is the preset."""
     corpus = recipe_corpus(recipe)
     record_rows(preset.parent / ROWS, corpus.pairs("val", "en", "de"))  # what the preset was trained on
-    tuned, before = train(recipe, tmp_path / "run"), load(preset)
+    tuned, before = train(recipe, tmp_path / "run", task=quick_task), load(preset)
     for split, count in PAIRS.items():
         assert count_trained_rows(tmp_path / "run" / "preset", corpus, split, [("en", "de")]) == count
     same(tuned, before)
