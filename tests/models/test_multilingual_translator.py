@@ -33,7 +33,7 @@ def text():
     """Short aligned sentences of Scenes."""
     sides = [open_corpus("scenes").sentences("train", code)[:1500] for code in LANGUAGES]
     short = [line for line in zip(*sides, strict=True) if max(map(len, line)) < 45]
-    return dict(zip(LANGUAGES, zip(*short[:200], strict=True), strict=True))
+    return dict(zip(LANGUAGES, zip(*short[:100], strict=True), strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def learned(text, tokenizers):
         {code: tokenizers[code](text[code]) for code in LANGUAGES},
         language_pairs(LANGUAGES, monolingual=True),
         LANGUAGES,
-        tokens=2048,
+        tokens=1024,
         num_shapes=2,
     )
     translator.losses_by_epoch = translator.fit(batches, epochs=3, shuffle=False, verbose=0).history["loss"]

@@ -24,13 +24,13 @@ def learned():
     """A small translator after a little training on Scenes: bad, but not random."""
     keras.utils.set_random_seed(1)
     pairs = zip(*open_corpus("scenes").pairs("train", "en", "de"), strict=True)
-    english, german = zip(*[pair for pair in pairs if max(map(len, pair)) < 60][:1500], strict=True)
+    english, german = zip(*[pair for pair in pairs if max(map(len, pair)) < 60][:750], strict=True)
     tokenizer = SubwordTokenizer(train_subwords(english + german, 500))
     translator = pope_tiny(tokenizer, **SMALL)
     translator.source_language, translator.target_language = "en", "de"
     optimizer = Adam(NoamSchedule(32, 50, 0.5), beta_2=0.98, epsilon=1e-9)
     translator.compile(optimizer, loss=LabelSmoothedCrossEntropy())
-    batches = Batches(tokenizer(english), tokenizer(german), tokens=1024, num_shapes=1)
+    batches = Batches(tokenizer(english), tokenizer(german), tokens=512, num_shapes=1)
     few = Batches(tokenizer(english[:50]), tokenizer(german[:50]), tokens=1024, num_shapes=1)
     before = translator.evaluate(few, verbose=0)
     translator.fit(batches, epochs=2, shuffle=False, verbose=0)
