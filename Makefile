@@ -27,7 +27,7 @@ NOT_TENSORFLOW = $(addprefix --ignore=tests/training/test_, \
 SLOW = tests/models/test_two_devices.py \
     $(addprefix tests/training/test_, stopped_families.py stopped_workers.py strategies.py survival.py)
 BROWSER = tests/serve/test_page_in_browser.py
-ONCE = $(addprefix tests/,data engine text evaluation papers benchmarks) \
+ONCE = $(addprefix tests/,data documents engine text evaluation papers benchmarks) \
     $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
 
 # Compiled programs are kept between runs, by kind of processor; `make test` removes those older than two weeks.
