@@ -12,7 +12,7 @@ from kzoo.data.text_files import read_lines
 from kzoo.models import LabelSmoothedCrossEntropy, SentenceCrossEntropy
 from kzoo.presets import build
 from kzoo.text import SubwordTokenizer
-from kzoo.training.compiling import compile_step, tune_process
+from kzoo.training.compiling import compile_shapes, compile_step, tune_process
 
 
 def main(folder: Path):
@@ -22,9 +22,9 @@ def main(folder: Path):
     sides = {code: tokenizer(read_lines(folder / f"train.{code}").sentences) for code in ("en", "de")}
     keras.utils.set_random_seed(1)
     model, batches = (bridge if settings["model"] == "lstm" else transformer)(settings, tokenizer, sides)
-    if settings["precision"] != "float32":
-        batches.start_epoch(0)
-        compile_step(model, batches, 10**6, False, folder)
+    batches.start_epoch(0)
+    compile_step(model, batches, 10**6, False, folder)
+    compile_shapes(model, batches)
     model.fit(batches, epochs=10**6, shuffle=False, verbose=0, callbacks=[Steps(batches)])
 
 

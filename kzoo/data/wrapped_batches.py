@@ -2,12 +2,16 @@
 
 import time
 from collections import Counter
+from collections.abc import Iterable, Sequence
+from random import Random
 
 import keras
 import numpy as np
 
+from kzoo.data.batch_shapes import padded_batch
 from kzoo.errors import UserError
-from kzoo.text.vocabulary import PAD
+from kzoo.text.bpe_dropout import BPEDropout
+from kzoo.text.vocabulary import END, PAD
 
 
 class WrappedBatches(keras.utils.PyDataset):
@@ -22,6 +26,11 @@ class WrappedBatches(keras.utils.PyDataset):
 
     def __getitem__(self, index: int):
         return self.batches[index]
+
+    @property
+    def epoch(self) -> int:
+        """The epoch in whose order the batches are."""
+        return self.batches.epoch
 
     def start_epoch(self, epoch: int):
         """Put the batches in the order of epoch `epoch`, counted from 0."""
@@ -39,6 +48,47 @@ class TwiceEachRow(WrappedBatches):
 
     def __getitem__(self, index: int):
         return keras.tree.map_structure(lambda rows: np.repeat(rows, 2, axis=0), self.batches[index])
+
+
+class OtherSubwords(WrappedBatches):
+    """Batches in which the text has other subwords in each epoch, in the same shapes.
+
+    Args:
+        batches: of `(inputs, labels, weights)`, such as `Batches`.
+        source: for each language number, a function such as `BPEDropout`; one for a model of one direction.
+            `None` leaves the sources as they are.
+        target: the same for the targets.
+        seed: int. With the epoch and the batch's number, it fixes what is drawn.
+    """
+
+    def __init__(
+        self,
+        batches: keras.utils.PyDataset,
+        source: Sequence[BPEDropout | None],
+        target: Sequence[BPEDropout | None],
+        seed: int,
+    ):
+        super().__init__(batches)
+        self.source, self.target, self.seed = source, target, seed
+
+    @property
+    def num_tokens(self) -> int:
+        """Number of target tokens per epoch in the usual subwords, end symbols included."""
+        return self.batches.num_tokens
+
+    def __getitem__(self, index: int):
+        inputs, labels, weights = self.batches[index]
+        random, shape = Random(f"{self.seed} {self.epoch} {index}"), labels.shape
+        sides = {"source": (self.source, inputs["source"]), "target": (self.target, labels)}
+        filled = np.count_nonzero(weights.any(axis=1))  # the last batch of a shape has empty rows
+        for side, (languages, rows) in sides.items():
+            subwords = languages[inputs.get(f"{side}_language", [0])[0]]
+            sentences = [row[: np.argmax(row == END)].tolist() for row in rows[:filled]]
+            if subwords:
+                sentences = [subwords(sentence, shape[1] - 1, random) for sentence in sentences]
+            sides[side] = sentences
+        arrays, labels, weights = padded_batch(shape, **sides)
+        return inputs | arrays, labels, weights
 
 
 class WorkerRows(WrappedBatches):
@@ -107,18 +157,18 @@ class CountedBatches(WrappedBatches):
         return inputs, labels, weights
 
 
-class FirstTwo(keras.utils.PyDataset):
-    """The first two batches: Keras infers the same shapes from them as from all, so it compiles once."""
+class MadeBatches(keras.utils.PyDataset):
+    """Batches that are made already."""
 
-    def __init__(self, batches: keras.utils.PyDataset):
+    def __init__(self, batches: Iterable):
         super().__init__()
-        self._made = [batches[number] for number in range(min(2, len(batches)))]
+        self._batches = list(batches)
 
     def __len__(self) -> int:
-        return len(self._made)
+        return len(self._batches)
 
     def __getitem__(self, index: int):
-        return self._made[index]
+        return self._batches[index]
 
 
 class ResumedBatches(WrappedBatches):

@@ -1,4 +1,4 @@
-"""Chooses how a run's training step is compiled: the fastest way on this machine, by measurement."""
+"""Compiles a run's training step: in the fastest way on this machine, and for all batch shapes."""
 
 import contextlib
 import ctypes
@@ -7,13 +7,14 @@ import os
 import platform
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import keras
 import numpy as np
 from keras import ops
 
-from kzoo.data.wrapped_batches import FirstTwo
+from kzoo.data.wrapped_batches import MadeBatches
 from kzoo.files import write_json
 from kzoo.models.backbones import uses_xla
 
@@ -24,6 +25,8 @@ LEAST_STEPS = 1000
 GAIN = 0.9  # another way must take less than this share of the first way's time, to exclude noise
 M_TRIM_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -4, -8  # of glibc's malloc.h
 TIMED = 2  # timed passes over two batches; the fastest counts
+LOOKED_AT = 200  # batches, to find one of each shape
+AT_ONCE = 4  # shapes; each takes memory while it is compiled
 
 
 def tune_process():
@@ -87,14 +90,53 @@ def ways_of(model: keras.Model) -> list[str]:
     Only TensorFlow on one device, below float32, has a choice: XLA computes such matrix products itself and
     may not use the processor's fast ones. In float32, no other way was faster than the first.
     """
-    if keras.backend.backend() != "tensorflow" or model.dtype_policy.compute_dtype == "float32":
+    if not _on_tensorflow_alone(model) or model.dtype_policy.compute_dtype == "float32":
         return []
+    return [XLA, GRAPH, FUSED] if uses_xla(model.backbone) else [GRAPH, FUSED]
+
+
+def compile_shapes(model: keras.Model, batches: keras.utils.PyDataset):
+    """Compile the training step for the shapes of the batches, several at once.
+
+    `fit` would compile one after the other, each on one core: seven shapes of a small Transformer take about
+    a minute. Afterwards, weights, optimizer and random seeds are as before. Only TensorFlow with XLA, on one
+    device, needs this.
+
+    Args:
+        model: compiled.
+        batches: the training batches. A shape that is not among the first ones is compiled when it comes.
+    """
+    if not (_on_tensorflow_alone(model) and model.jit_compile):
+        return
+    made = {}
+    for number in range(min(LOOKED_AT, len(batches))):
+        batch = batches[number]
+        made.setdefault(str([array.shape for array in keras.tree.flatten(batch)]), batch)
+    if len(made) < 2:
+        return
+    model.make_train_function()
+    step, threads = model.train_function, min(AT_ONCE, os.cpu_count() or 1)
+
+    def all_at_once(iterator):
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(lambda _: step(iterator), made))[0]
+
+    with _unchanged(model):
+        model.train_function = all_at_once
+        try:
+            model.fit(MadeBatches(made.values()), steps_per_epoch=1, shuffle=False, verbose=0)
+        finally:
+            model.train_function = step
+
+
+def _on_tensorflow_alone(model: keras.Model) -> bool:
+    """Tell whether a model is trained on TensorFlow, and not by one of its strategies."""
+    if keras.backend.backend() != "tensorflow":
+        return False
     import tensorflow as tf
 
     with model.distribute_strategy.scope():  # the steps are compiled outside of it
-        if tf.distribute.has_strategy():
-            return []
-    return [XLA, GRAPH, FUSED] if uses_xla(model.backbone) else [GRAPH, FUSED]
+        return not tf.distribute.has_strategy()
 
 
 def training_step(model: keras.Model, way: str) -> Callable:
@@ -123,7 +165,8 @@ def step_seconds(
     model: keras.Model, steps: dict[str, Callable], batches: keras.utils.PyDataset
 ) -> dict[str, float]:
     """Return the seconds per training step in each way, on the first two batches, which differ in length."""
-    few, seconds = FirstTwo(batches), {}
+    # Keras infers the same shapes from two batches as from all, so it compiles once.
+    few, seconds = MadeBatches(batches[number] for number in range(min(2, len(batches)))), {}
     with _unchanged(model):
         for way, step in steps.items():
             model.train_function, ends = step, []

@@ -137,8 +137,6 @@ def fit_from(
     Raises:
         UserError, OSError: a batch could not be made.
     """
-    if verbose and (batch != len(batches) or epoch + 1 < epochs):
-        print("compiling …", flush=True)
     how = {"epochs": epochs, "shuffle": False, "verbose": verbose}
     batches = ResumedBatches(batches)
     try:

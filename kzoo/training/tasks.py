@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import keras
+from keras_hub.tokenizers import Tokenizer
 
 from kzoo.data import Batches, Corpus, FeatureFile, PairBatches, ShardedBatches, Shards
 from kzoo.data.batches import sample_of
+from kzoo.data.wrapped_batches import OtherSubwords
 from kzoo.images import image_rows
 from kzoo.models import (
     ConsistentCrossEntropy,
@@ -18,6 +20,8 @@ from kzoo.models import (
 )
 from kzoo.presets import build
 from kzoo.presets.builders import BUILDERS
+from kzoo.text import SubwordTokenizer
+from kzoo.text.bpe_dropout import BPEDropout
 from kzoo.text.reading import Reading
 from kzoo.text.vocabulary import UnknownCharacters
 from kzoo.training.back_translation import back_translated
@@ -54,7 +58,7 @@ class PreparedRun:
     """
 
     translator: keras.Model
-    batches: Batches | ShardedBatches | PairBatches
+    batches: Batches | ShardedBatches | PairBatches | OtherSubwords
     scorer: keras.callbacks.Callback
     digest: str
     unknown: dict[str, UnknownCharacters] = dataclasses.field(default_factory=dict)
@@ -111,6 +115,22 @@ class Task:
         translator.compile(optimizer=optimizer, loss=self._loss(translator))
         translator.search = translator.search.changed(**recipe.search_settings())  # `None` keeps a setting
         return translator
+
+    def _with_other_subwords(
+        self, batches: keras.utils.PyDataset, source: list[Tokenizer], target: list[Tokenizer]
+    ) -> keras.utils.PyDataset:
+        """Return the training batches with the recipe's BPE-dropout, for the languages' tokenizers."""
+        dropout, seed = self.recipe.bpe_dropout, self.recipe.seed
+        if not dropout:
+            return batches
+        sides = [
+            [
+                BPEDropout(one.proto, dropout, seed) if isinstance(one, SubwordTokenizer) else None
+                for one in side
+            ]
+            for side in (source, target)
+        ]
+        return OtherSubwords(batches, *sides, seed)
 
 
 class OneDirection(Task):
@@ -175,6 +195,8 @@ class OneDirection(Task):
             validation = self._batches(translator, split, (source, target), sides, images)
         scorer = self.scorer(translator, readings, target, images)
         digest = data_digest(batches, (source, target), images)
+        tokenizers = [[translator.source_tokenizer], [translator.target_tokenizer]]
+        batches = self._with_other_subwords(batches, *tokenizers)
         return PreparedRun(translator, batches, scorer, digest, unknown, validation)
 
     def build(self, folder: Path) -> keras.Model:
@@ -286,6 +308,7 @@ class SeveralDirections(Task):
                 for pair, rows in sources.items()
             }
         scorer, digest = self.scorer(translator, readings, texts), data_digest(batches, texts)
+        batches = self._with_other_subwords(batches, tokenizers, tokenizers)
         unit = "sentence" if translator.multilingual else "token"
         return PreparedRun(translator, batches, scorer, digest, unknown, loss_unit=unit)
 

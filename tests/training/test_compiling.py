@@ -4,6 +4,7 @@ import os
 import platform
 import subprocess
 import sys
+import threading
 from types import SimpleNamespace
 
 import keras
@@ -12,6 +13,7 @@ import pytest
 from keras import ops
 
 from kzoo.cli import training as command
+from kzoo.data import Batches
 from kzoo.layers import Dropout
 from kzoo.models import LabelSmoothedCrossEntropy
 from kzoo.presets import pope_tiny
@@ -21,6 +23,7 @@ from kzoo.training.compiling import (
     GRAPH,
     RECORD,
     XLA,
+    compile_shapes,
     compile_step,
     fastest,
     step_seconds,
@@ -210,3 +213,44 @@ def test_the_command_allows_fusing_before_the_backend_computes(monkeypatch):
     monkeypatch.setattr(command, "start_devices", start)
     with pytest.raises(Started, match="FUSIBLE"):
         command.train(["pope_multi30k"])
+
+
+def pairs(count=40):
+    random = np.random.default_rng(1)
+    sides = ([list(random.integers(4, 30, random.integers(1, 12))) for _ in range(count)] for _ in range(2))
+    return Batches(*sides, tokens=60, num_shapes=3, seed=1)
+
+
+@TENSORFLOW
+def test_each_shape_is_compiled_once_and_several_at_once(xla_backends):
+    xla_backends("tensorflow")
+    model, batches, seen = translator("float32"), pairs(), []
+    together = threading.Barrier(min(2, os.cpu_count()))
+
+    def step(iterator):
+        inputs, *_ = next(iterator)
+        seen.append(tuple(inputs["source"].shape))
+        if len(seen) <= together.parties:
+            together.wait(timeout=60)
+        return {"loss": 0.0}
+
+    model.train_function = step
+    compile_shapes(model, batches)
+    assert sorted(seen) == sorted(set(batches.shapes))
+    assert model.train_function is step
+
+
+@TENSORFLOW
+def test_compiling_the_shapes_leaves_training_as_it_is(xla_backends):
+    xla_backends("tensorflow")
+    weights = []
+    for compiles in (False, True):
+        model = translator("float32")
+        if compiles:
+            compile_shapes(model, pairs())
+        model.fit(pairs(), epochs=2, shuffle=False, verbose=0)
+        weights.append(
+            [ops.convert_to_numpy(variable) for variable in [*model.variables, *model.optimizer.variables]]
+        )
+    for before, after in zip(*weights, strict=True):
+        np.testing.assert_array_equal(before, after)
