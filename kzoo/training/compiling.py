@@ -90,7 +90,8 @@ def ways_of(model: keras.Model) -> list[str]:
     Only TensorFlow on one device, below float32, has a choice: XLA computes such matrix products itself and
     may not use the processor's fast ones. In float32, no other way was faster than the first.
     """
-    if not _on_tensorflow_alone(model) or model.dtype_policy.compute_dtype == "float32":
+    backend, half = keras.backend.backend(), model.dtype_policy.compute_dtype != "float32"
+    if not (backend == "tensorflow" and half and _on_one_device(model)):
         return []
     return [XLA, GRAPH, FUSED] if uses_xla(model.backbone) else [GRAPH, FUSED]
 
@@ -99,14 +100,13 @@ def compile_shapes(model: keras.Model, batches: keras.utils.PyDataset):
     """Compile the training step for the shapes of the batches, several at once.
 
     `fit` would compile one after the other, each on one core: seven shapes of a small Transformer take about
-    a minute. Afterwards, weights, optimizer and random seeds are as before. Only TensorFlow with XLA, on one
-    device, needs this.
+    a minute. Afterwards, weights, optimizer and random seeds are as before. It is for XLA on one device.
 
     Args:
         model: compiled.
         batches: the training batches. A shape that is not among the first ones is compiled when it comes.
     """
-    if not (_on_tensorflow_alone(model) and model.jit_compile):
+    if not (_on_one_device(model) and model.jit_compile):
         return
     made = {}
     for number in range(min(LOOKED_AT, len(batches))):
@@ -115,11 +115,19 @@ def compile_shapes(model: keras.Model, batches: keras.utils.PyDataset):
     if len(made) < 2:
         return
     model.make_train_function()
-    step, threads = model.train_function, min(AT_ONCE, os.cpu_count() or 1)
+    step = model.train_function
 
-    def all_at_once(iterator):
-        with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(lambda _: step(iterator), made))[0]
+    def all_at_once(*arguments):
+        *states, iterator = arguments  # JAX has a state, which a step consumes, and plain iterators
+
+        def call(own_iterator):
+            result = step(*keras.tree.map_structure(ops.copy, states), own_iterator)
+            return result[0] if states else result
+
+        iterators = [iter([next(iterator)]) if states else iterator for _ in made]
+        with ThreadPoolExecutor(min(AT_ONCE, os.cpu_count() or 1)) as pool:
+            logs = list(pool.map(call, iterators))[0]
+        return (logs, *states) if states else logs
 
     with _unchanged(model):
         model.train_function = all_at_once
@@ -129,8 +137,10 @@ def compile_shapes(model: keras.Model, batches: keras.utils.PyDataset):
             model.train_function = step
 
 
-def _on_tensorflow_alone(model: keras.Model) -> bool:
-    """Tell whether a model is trained on TensorFlow, and not by one of its strategies."""
+def _on_one_device(model: keras.Model) -> bool:
+    """Tell whether a model is trained on one device, without a strategy of its backend."""
+    if keras.backend.backend() == "jax":
+        return keras.distribution.distribution() is None
     if keras.backend.backend() != "tensorflow":
         return False
     import tensorflow as tf
