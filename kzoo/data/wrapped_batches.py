@@ -50,13 +50,13 @@ class TwiceEachRow(WrappedBatches):
         return keras.tree.map_structure(lambda rows: np.repeat(rows, 2, axis=0), self.batches[index])
 
 
-class OtherSubwords(WrappedBatches):
-    """Batches in which the text has other subwords in each epoch, in the same shapes.
+class ResegmentedBatches(WrappedBatches):
+    """Batches whose text has other subwords in each epoch, in the same shapes.
 
     Args:
-        batches: of `(inputs, labels, weights)`, such as `Batches`.
-        source: for each language number, a function such as `BPEDropout`; one for a model of one direction.
-            `None` leaves the sources as they are.
+        batches: with the labels and weights of `Batches`; their `growth` leaves room for more subwords.
+        source: for each language number, what splits its sentences; one for a model of one direction. `None`
+            leaves them as they are.
         target: the same for the targets.
         seed: int. With the epoch and the batch's number, it fixes what is drawn.
     """
@@ -79,15 +79,18 @@ class OtherSubwords(WrappedBatches):
     def __getitem__(self, index: int):
         inputs, labels, weights = self.batches[index]
         random, shape = Random(f"{self.seed} {self.epoch} {index}"), labels.shape
-        sides = {"source": (self.source, inputs["source"]), "target": (self.target, labels)}
-        filled = np.count_nonzero(weights.any(axis=1))  # the last batch of a shape has empty rows
-        for side, (languages, rows) in sides.items():
+        filled, sentences = (
+            np.count_nonzero(weights.any(axis=1)),
+            {},
+        )  # the last batch of a shape has empty rows
+        for side, languages, rows in (
+            ("source", self.source, inputs["source"]),
+            ("target", self.target, labels),
+        ):
             subwords = languages[inputs.get(f"{side}_language", [0])[0]]
-            sentences = [row[: np.argmax(row == END)].tolist() for row in rows[:filled]]
-            if subwords:
-                sentences = [subwords(sentence, shape[1] - 1, random) for sentence in sentences]
-            sides[side] = sentences
-        arrays, labels, weights = padded_batch(shape, **sides)
+            usual = [row[: np.argmax(row == END)].tolist() for row in rows[:filled]]
+            sentences[side] = [subwords(one, shape[1] - 1, random) for one in usual] if subwords else usual
+        arrays, labels, weights = padded_batch(shape, **sentences)
         return inputs | arrays, labels, weights
 
 

@@ -25,8 +25,8 @@ LEAST_STEPS = 1000
 GAIN = 0.9  # another way must take less than this share of the first way's time, to exclude noise
 M_TRIM_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -4, -8  # of glibc's malloc.h
 TIMED = 2  # timed passes over two batches; the fastest counts
-LOOKED_AT = 200  # batches, to find one of each shape
-AT_ONCE = 4  # shapes; each takes memory while it is compiled
+LOOKED_AT = 100  # batches, to find one of each shape
+AT_ONCE = 4  # shapes that are compiled, and whose first step is run; each takes memory
 
 
 def tune_process():
@@ -90,8 +90,7 @@ def ways_of(model: keras.Model) -> list[str]:
     Only TensorFlow on one device, below float32, has a choice: XLA computes such matrix products itself and
     may not use the processor's fast ones. In float32, no other way was faster than the first.
     """
-    backend, half = keras.backend.backend(), model.dtype_policy.compute_dtype != "float32"
-    if not (backend == "tensorflow" and half and _on_one_device(model)):
+    if not _on_tensorflow_alone(model) or model.dtype_policy.compute_dtype == "float32":
         return []
     return [XLA, GRAPH, FUSED] if uses_xla(model.backbone) else [GRAPH, FUSED]
 
@@ -100,13 +99,14 @@ def compile_shapes(model: keras.Model, batches: keras.utils.PyDataset):
     """Compile the training step for the shapes of the batches, several at once.
 
     `fit` would compile one after the other, each on one core: seven shapes of a small Transformer take about
-    a minute. Afterwards, weights, optimizer and random seeds are as before. It is for XLA on one device.
+    a minute. Afterwards, weights, optimizer and random seeds are as before. It is for TensorFlow with XLA on
+    a CPU: JAX would trace several steps at once, in which Keras mixes up what `add_loss` adds.
 
     Args:
         model: compiled.
         batches: the training batches. A shape that is not among the first ones is compiled when it comes.
     """
-    if not (_on_one_device(model) and model.jit_compile):
+    if not (_on_tensorflow_alone(model) and model.jit_compile) or _has_gpu():
         return
     made = {}
     for number in range(min(LOOKED_AT, len(batches))):
@@ -117,36 +117,33 @@ def compile_shapes(model: keras.Model, batches: keras.utils.PyDataset):
     model.make_train_function()
     step = model.train_function
 
-    def all_at_once(*arguments):
-        *states, iterator = arguments  # JAX has a state, which a step consumes, and plain iterators
-
-        def call(own_iterator):
-            result = step(*keras.tree.map_structure(ops.copy, states), own_iterator)
-            return result[0] if states else result
-
-        iterators = [iter([next(iterator)]) if states else iterator for _ in made]
+    def all_shapes(iterator):
         with ThreadPoolExecutor(min(AT_ONCE, os.cpu_count() or 1)) as pool:
-            logs = list(pool.map(call, iterators))[0]
-        return (logs, *states) if states else logs
+            return list(pool.map(lambda _: step(iterator), made))[0]
 
     with _unchanged(model):
-        model.train_function = all_at_once
+        model.train_function = all_shapes
         try:
             model.fit(MadeBatches(made.values()), steps_per_epoch=1, shuffle=False, verbose=0)
         finally:
             model.train_function = step
 
 
-def _on_one_device(model: keras.Model) -> bool:
-    """Tell whether a model is trained on one device, without a strategy of its backend."""
-    if keras.backend.backend() == "jax":
-        return keras.distribution.distribution() is None
+def _on_tensorflow_alone(model: keras.Model) -> bool:
+    """Tell whether a model is trained on TensorFlow, and not by one of its strategies."""
     if keras.backend.backend() != "tensorflow":
         return False
     import tensorflow as tf
 
     with model.distribute_strategy.scope():  # the steps are compiled outside of it
         return not tf.distribute.has_strategy()
+
+
+def _has_gpu() -> bool:
+    """Tell whether TensorFlow has a GPU, whose memory may hold one step, but not several."""
+    import tensorflow as tf
+
+    return bool(tf.config.list_logical_devices("GPU"))
 
 
 def training_step(model: keras.Model, way: str) -> Callable:

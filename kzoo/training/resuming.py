@@ -12,6 +12,7 @@ from kzoo.data.wrapped_batches import ResumedBatches
 from kzoo.errors import UserError
 from kzoo.models.fitting import adapted
 from kzoo.training.checkpoints import Checkpoints
+from kzoo.training.compiling import compile_shapes
 from kzoo.training.strategies import Strategy
 
 
@@ -137,6 +138,10 @@ def fit_from(
     Raises:
         UserError, OSError: a batch could not be made.
     """
+    if batch != len(batches) or epoch + 1 < epochs:
+        if verbose:
+            print("compiling …", flush=True)
+        compile_shapes(model, batches)
     how = {"epochs": epochs, "shuffle": False, "verbose": verbose}
     batches = ResumedBatches(batches)
     try:

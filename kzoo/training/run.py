@@ -19,7 +19,7 @@ from kzoo.hub.preset import write_low_scores
 from kzoo.text.vocabulary import unknown_line
 from kzoo.training.back_translation import back_translate
 from kzoo.training.checkpoints import Checkpoints, updates
-from kzoo.training.compiling import compile_shapes, compile_step, tune_process
+from kzoo.training.compiling import compile_step, tune_process
 from kzoo.training.cooldown import Cooldown, Occasionally
 from kzoo.training.corpus import odd_rows_table, record_held_out
 from kzoo.training.language_model import train_language_model
@@ -210,13 +210,10 @@ def _train_prepared(
         *([Curves(folder / "tensorboard")] if strategy.is_chief else ()),
         preemption,
     ]
+    epochs = recipe.epochs
     if done:
-        batch = count  # the epoch is only scored
-    if batch < count or epoch + 1 < recipe.epochs:
-        if verbose:
-            print("compiling …", flush=True)
-        compile_shapes(translator, batches)
-    fit_from(epoch, batch, translator, counted, recipe.epochs, callbacks, verbose)
+        batch, epochs = count, epoch + 1  # the epoch is only scored
+    fit_from(epoch, batch, translator, counted, epochs, callbacks, verbose)
 
 
 def _write_preset(run: PreparedRun, folder: Path, checkpoints: Checkpoints):

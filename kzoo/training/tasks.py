@@ -11,7 +11,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.data import Batches, Corpus, FeatureFile, PairBatches, ShardedBatches, Shards
 from kzoo.data.batches import sample_of
-from kzoo.data.wrapped_batches import OtherSubwords
+from kzoo.data.wrapped_batches import ResegmentedBatches
 from kzoo.images import image_rows
 from kzoo.models import (
     ConsistentCrossEntropy,
@@ -58,7 +58,7 @@ class PreparedRun:
     """
 
     translator: keras.Model
-    batches: Batches | ShardedBatches | PairBatches | OtherSubwords
+    batches: Batches | ShardedBatches | PairBatches | ResegmentedBatches
     scorer: keras.callbacks.Callback
     digest: str
     unknown: dict[str, UnknownCharacters] = dataclasses.field(default_factory=dict)
@@ -116,22 +116,6 @@ class Task:
         translator.search = translator.search.changed(**recipe.search_settings())  # `None` keeps a setting
         return translator
 
-    def _with_other_subwords(
-        self, batches: keras.utils.PyDataset, source: list[Tokenizer], target: list[Tokenizer]
-    ) -> keras.utils.PyDataset:
-        """Return the training batches with the recipe's BPE-dropout, for the languages' tokenizers."""
-        dropout, seed = self.recipe.bpe_dropout, self.recipe.seed
-        if not dropout:
-            return batches
-        sides = [
-            [
-                BPEDropout(one.proto, dropout, seed) if isinstance(one, SubwordTokenizer) else None
-                for one in side
-            ]
-            for side in (source, target)
-        ]
-        return OtherSubwords(batches, *sides, seed)
-
 
 class OneDirection(Task):
     """The task of a recipe with a `source` and a `target`."""
@@ -179,24 +163,26 @@ class OneDirection(Task):
         kept = kept_rows(recipe, self.corpus, split, languages, [source], counts, longest)
         parts = source, target, images, readings
         source, target, images, readings = (rows_of(part, kept) for part in parts)
+        tokenizers = translator.source_tokenizer, translator.target_tokenizer
+        tokens = [reading.tokens for reading in readings], translator.target_tokenizer(target)
+        subwords = bpe_dropouts(recipe, tokenizers)
+        growth = growth_of(subwords, tokens)
         if self.shards:
-            batches, unknown = self._sharded_batches(translator), self.shards.unknown
+            batches, unknown = self._sharded_batches(translator, growth), self.shards.unknown
         else:
             languages = recipe.source, recipe.target
-            tokenizers = translator.source_tokenizer, translator.target_tokenizer
             texts = self._with_back_translated(folder)
             sides = tokenized(tokenizers, texts)
             unknown = unknown_by_language(languages, tokenizers, texts, sides)
             print_rare_subwords(recipe, tokenizers, sides)
-            batches = self._batches(translator, "train", texts, sides, train_images)
+            batches = self._batches(translator, "train", texts, sides, train_images, growth)
         validation = None
         if recipe.language_model_epochs:
-            sides = [reading.tokens for reading in readings], translator.target_tokenizer(target)
-            validation = self._batches(translator, split, (source, target), sides, images)
+            validation = self._batches(translator, split, (source, target), tokens, images)
         scorer = self.scorer(translator, readings, target, images)
         digest = data_digest(batches, (source, target), images)
-        tokenizers = [[translator.source_tokenizer], [translator.target_tokenizer]]
-        batches = self._with_other_subwords(batches, *tokenizers)
+        if recipe.bpe_dropout:
+            batches = ResegmentedBatches(batches, subwords[:1], subwords[1:], recipe.seed)
         return PreparedRun(translator, batches, scorer, digest, unknown, validation)
 
     def build(self, folder: Path) -> keras.Model:
@@ -233,21 +219,24 @@ class OneDirection(Task):
             for rows, (source, _) in zip(images, (self.sides, self.validation), strict=True)
         ]
 
-    def _sharded_batches(self, translator: keras.Model) -> ShardedBatches:
+    def _sharded_batches(self, translator: keras.Model, growth: float) -> ShardedBatches:
         recipe, longest = self.recipe, translator.max_length
         batches = ShardedBatches(
-            self.shards, recipe.tokens, recipe.num_shapes, recipe.seed, longest, recipe.too_long
+            self.shards, recipe.tokens, recipe.num_shapes, recipe.seed, longest, recipe.too_long, growth
         )
         if batches.dropped:
             print_dropped("train", batches.dropped, self.shards.pairs, min(longest, recipe.tokens))
         return batches
 
-    def _batches(self, translator: keras.Model, split: str, texts, sides, images) -> Batches:
+    def _batches(
+        self, translator: keras.Model, split: str, texts, sides, images, growth: float = 1.0
+    ) -> Batches:
         recipe, longest = self.recipe, translator.max_length
         languages, limit = (recipe.source, recipe.target), min(longest, recipe.tokens)
         sides, kept = cut_or_kept(recipe, self.corpus, split, languages, texts, sides, limit)
         settings = recipe.tokens, recipe.num_shapes, recipe.seed
-        return Batches(*sides, *settings, max_length=longest, images=rows_of(images, kept))
+        images = rows_of(images, kept)
+        return Batches(*sides, *settings, max_length=longest, images=images, growth=growth)
 
     def scorer(
         self, translator: keras.Model, readings: list[Reading], target: list[str], images=None
@@ -299,7 +288,9 @@ class SeveralDirections(Task):
         ]
         unknown = unknown_by_language(languages, tokenizers, self.sides, sides)
         print_rare_subwords(recipe, tokenizers, sides)
-        batches = self.batches(translator, sides)
+        subwords = bpe_dropouts(recipe, tokenizers)
+        tokens = [[reading.tokens for reading in some] for some in readings.values()]
+        batches = self.batches(translator, sides, growth_of(subwords, tokens))
         if not translator.multilingual:  # the first token may be that of the target language
             tokens = {language: [reading.tokens for reading in some] for language, some in readings.items()}
             sources = {pair: tokens_of_direction(translator, pair, tokens)[0] for pair in self.directions}
@@ -308,7 +299,8 @@ class SeveralDirections(Task):
                 for pair, rows in sources.items()
             }
         scorer, digest = self.scorer(translator, readings, texts), data_digest(batches, texts)
-        batches = self._with_other_subwords(batches, tokenizers, tokenizers)
+        if recipe.bpe_dropout:
+            batches = ResegmentedBatches(batches, subwords, subwords, recipe.seed)
         unit = "sentence" if translator.multilingual else "token"
         return PreparedRun(translator, batches, scorer, digest, unknown, loss_unit=unit)
 
@@ -319,7 +311,9 @@ class SeveralDirections(Task):
         kind = SentenceCrossEntropy if translator.multilingual else LabelSmoothedCrossEntropy
         return kind(self.recipe.label_smoothing)
 
-    def batches(self, translator: keras.Model, sides: list[list[list[int]]]) -> PairBatches:
+    def batches(
+        self, translator: keras.Model, sides: list[list[list[int]]], growth: float = 1.0
+    ) -> PairBatches:
         """Return the training batches of all directions, from the token ids of the training text."""
         recipe, languages, longest = self.recipe, self.text_languages, translator.max_length
         limit = longest if recipe.sentences else min(longest, recipe.tokens)
@@ -338,6 +332,7 @@ class SeveralDirections(Task):
             recipe.batches_per_epoch or None,
             recipe.seed,
             longest,
+            growth,
         )
 
     def scorer(
@@ -348,6 +343,21 @@ class SeveralDirections(Task):
         texts, readings = ({key: rows[:count] for key, rows in some.items()} for some in (texts, readings))
         lowercase = all(translator.tokenizers_of(*pair)[1].lowercases for pair in self.directions)
         return DirectionScores(readings, texts, self.directions, lowercase)
+
+
+def bpe_dropouts(recipe: Recipe, tokenizers: Sequence[Tokenizer]) -> list[BPEDropout | None]:
+    """Return what splits each tokenizer's training text into other subwords; `None`: it stays as it is."""
+    return [
+        BPEDropout(tokenizer.proto, recipe.bpe_dropout, recipe.seed)
+        if recipe.bpe_dropout and isinstance(tokenizer, SubwordTokenizer)
+        else None
+        for tokenizer in tokenizers
+    ]
+
+
+def growth_of(subwords: Sequence[BPEDropout | None], tokens: Sequence[list[list[int]]]) -> float:
+    """Return how many times as many tokens as usual the sides of a text have, on the side that grows most."""
+    return max([1.0, *(one.growth(rows) for one, rows in zip(subwords, tokens, strict=True) if one)])
 
 
 def tokens_of_direction(

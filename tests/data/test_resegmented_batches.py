@@ -5,7 +5,7 @@ import pytest
 from unpadded import unpadded
 
 from kzoo.data import Batches, PairBatches, open_corpus
-from kzoo.data.wrapped_batches import OtherSubwords, ResumedBatches
+from kzoo.data.wrapped_batches import ResegmentedBatches, ResumedBatches
 from kzoo.text import SubwordTokenizer, train_subwords
 from kzoo.text.bpe_dropout import BPEDropout
 
@@ -21,9 +21,9 @@ def wrapped(kind):
     if kind == "several directions":
         pairs = [("en", "de"), ("de", "en"), ("de", "de")]
         batches = PairBatches(TOKENS, pairs, LANGUAGES, tokens=100, num_shapes=3)
-        return batches, OtherSubwords(batches, DROPOUTS, DROPOUTS, 1)
+        return batches, ResegmentedBatches(batches, DROPOUTS, DROPOUTS, 1)
     batches = Batches(*TOKENS.values(), tokens=100, num_shapes=3, images=IMAGES if kind == "images" else None)
-    return batches, OtherSubwords(batches, *([dropout] for dropout in DROPOUTS), 1)
+    return batches, ResegmentedBatches(batches, *([dropout] for dropout in DROPOUTS), 1)
 
 
 def texts(batch):
@@ -84,7 +84,7 @@ def test_each_epoch_draws_anew_and_a_resumed_one_the_same():
 
 def test_a_side_without_subwords_stays_as_it_is():
     usual, _ = wrapped("text")
-    other = OtherSubwords(usual, [None], [DROPOUTS[1]], 1)
+    other = ResegmentedBatches(usual, [None], [DROPOUTS[1]], 1)
     sources, targets = (
         [any((usual[i][0][side] != other[i][0][side]).any() for i in range(len(usual)))]
         for side in ("source", "target")
