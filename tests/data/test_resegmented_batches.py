@@ -1,5 +1,7 @@
 """Batches with other subwords in each epoch: the same text, shapes and empty rows, whatever they wrap."""
 
+from random import Random
+
 import numpy as np
 import pytest
 from unpadded import unpadded
@@ -91,3 +93,17 @@ def test_a_side_without_subwords_stays_as_it_is():
     )
     assert not any(sources)
     assert any(targets)
+
+
+def test_room_for_them_keeps_most_of_what_is_drawn():
+    rows = list(TOKENS.values())
+    growth = max(one.growth(some) for one, some in zip(DROPOUTS, rows, strict=True))
+    random, usual = Random(1), sum(map(len, rows[1]))
+    drawn = sum(len(DROPOUTS[1](row, 1000, random)) for row in rows[1])
+    kept = []
+    for room in (1.0, growth):
+        batches = Batches(*rows, tokens=200, num_shapes=3, growth=room)
+        other = ResegmentedBatches(batches, *([dropout] for dropout in DROPOUTS), 1)
+        found = sum(np.count_nonzero(other[number][1]) for number in range(len(other)))
+        kept.append((found - len(rows[1]) - usual) / (drawn - usual))
+    assert kept[1] > 0.75 > kept[0]
