@@ -38,7 +38,7 @@ class Dense(Quantizable, keras.layers.Dense):
         if not self.lora_enabled or self.quantization_mode:
             super().save_own_variables(store)
             return
-        store["0"] = self._kernel
+        store["0"] = self._kernel  # private: with LoRA, `kernel` is the sum
         if self.bias is not None:
             store["1"] = self.bias
         for name in FACTORS:
