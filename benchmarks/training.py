@@ -13,8 +13,8 @@ JoeyNMT stays in float32, because on a CPU it offers nothing else.
 First each system trains alone, from nothing, until its update `--updates`; no compiled program is kept. Then
 they take turns. Each keeps training until the end; between its turns its processes are paused, so that a turn
 begins warm and takes seconds. A turn runs for at least `--seconds` and four steps, and counts from its second
-step. Not counted in turns: kzoo's first epoch, in which every batch shape is compiled, or the others' first
-ten steps, and everything before. Prints a table of the rounds with medians and ratios, and for each system
+step. Not counted in turns: kzoo's first epoch or the others' first ten steps, and everything before, such as
+compiling. Prints a table of the rounds with medians and ratios, and for each system
 the seconds to the update and the largest resident memory of all its processes.
 
 JoeyNMT and Eole run in their own environments: `--joeynmt-python` and `--eole-python`, or ones that are

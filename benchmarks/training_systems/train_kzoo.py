@@ -65,7 +65,7 @@ def compile_model(model: keras.Model, loss: keras.losses.Loss):
 
 
 class Steps(keras.callbacks.Callback):
-    """Prints a line after each step; the first epoch, in which every shape is compiled, is the warm-up."""
+    """Prints a line after each step; the first epoch is the warm-up."""
 
     def __init__(self, batches):
         super().__init__()

@@ -78,15 +78,10 @@ class ResegmentedBatches(WrappedBatches):
 
     def __getitem__(self, index: int):
         inputs, labels, weights = self.batches[index]
-        random, shape = Random(f"{self.seed} {self.epoch} {index}"), labels.shape
-        filled, sentences = (
-            np.count_nonzero(weights.any(axis=1)),
-            {},
-        )  # the last batch of a shape has empty rows
-        for side, languages, rows in (
-            ("source", self.source, inputs["source"]),
-            ("target", self.target, labels),
-        ):
+        random, shape, sentences = Random(f"{self.seed} {self.epoch} {index}"), labels.shape, {}
+        filled = np.count_nonzero(weights.any(axis=1))  # the last batch of a shape has empty rows
+        sides = ("source", self.source, inputs["source"]), ("target", self.target, labels)
+        for side, languages, rows in sides:
             subwords = languages[inputs.get(f"{side}_language", [0])[0]]
             usual = [row[: np.argmax(row == END)].tolist() for row in rows[:filled]]
             sentences[side] = [subwords(one, shape[1] - 1, random) for one in usual] if subwords else usual

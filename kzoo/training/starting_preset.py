@@ -45,10 +45,8 @@ def check_start(recipe: Recipe, preset: Preset) -> bool:
         UserError: it does not fit.
     """
     settings, config = preset.settings, preset.backbone["config"]
-    pictures, recurrent = (
-        bool(config.get("image_shape")),
-        preset.backbone["class_name"] == "RecurrentBackbone",
-    )
+    pictures = bool(config.get("image_shape"))
+    recurrent = preset.backbone["class_name"] == "RecurrentBackbone"
     tokenizers = [preset.object(file).get("config") or {} for file in settings["tokenizers"]]
     named = next((config["languages"] for config in tokenizers if config.get("languages")), ())
     check_model(recipe, settings.get("languages"), pictures, recurrent, named)
