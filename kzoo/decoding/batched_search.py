@@ -1,6 +1,7 @@
 """Beam search over many sentences: batches in a few shapes, each compiled once, several at a time."""
 
 import contextlib
+import math
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -71,10 +72,10 @@ class BatchedSearch:
         """
         found = [None] * len(tokens)
 
-        def search_batch(batch: tuple[int, list[int]]) -> int:
-            length, numbers = batch
-            source = padded_source(tokens, numbers, length)
-            filled = numbers + numbers[:1] * (len(source) - len(numbers))  # pad with the first sentence
+        def search_batch(batch: tuple[tuple[int, int], list[int]]) -> int:
+            (rows, length), numbers = batch
+            source = padded_source(tokens, numbers, (rows, length))
+            filled = numbers + numbers[:1] * (rows - len(numbers))  # pad with the first sentence
             limit = output_limit(settings, length, self.max_length)
             inputs = {"source": source, **{name: values[filled] for name, values in others.items()}}
             if prefixes:
@@ -87,8 +88,8 @@ class BatchedSearch:
                 found[number] = best["tokens"][row], best["scores"][row]
             return len(numbers)
 
-        batches = batches_by_length(tokens, self.max_length, prefixes)
-        sentences = Counter(length for length, numbers in batches for _ in numbers)
+        batches = batches_by_shape(tokens, self.max_length, prefixes)
+        sentences = Counter(length for (_, length), numbers in batches for _ in numbers)
         with ThreadPoolExecutor(threads) as pool:
             for count in pool.map(search_batch, batches):
                 if progress is not None:
@@ -105,13 +106,14 @@ class BatchedSearch:
             return self._searches[key]
 
 
-def batches_by_length(
+def batches_by_shape(
     tokens: list[list[int]], most: int, prefixes: list[list[int]] | None = None
-) -> list[tuple[int, list[int]]]:
-    """Return the padded length and the sentence numbers of each batch, the longest first.
+) -> list[tuple[tuple[int, int], list[int]]]:
+    """Return each batch's padded shape `(B, S)` and its sentences' numbers, the longest first.
 
     A sentence's padded length, and so the maximum length of its translation, does not depend on other
-    sentences. Empty sentences are in no batch.
+    sentences. All batches of one length have one shape, as each shape is compiled. Empty sentences are in no
+    batch.
 
     Args:
         tokens: the sentences as token ids, without end.
@@ -124,11 +126,12 @@ def batches_by_length(
         if tokens[number]:
             length = padded_length(counts[number], most)
             by_length.setdefault(length, []).append(number)
-    return [
-        (length, by_length[length][i : i + ROWS[-1]])
-        for length in by_length
-        for i in range(0, len(by_length[length]), ROWS[-1])
-    ]
+    batches = []
+    for length, numbers in by_length.items():
+        fewest = math.ceil(len(numbers) / ROWS[-1])
+        rows = next(rows for rows in ROWS if rows * fewest >= len(numbers))
+        batches += [((rows, length), numbers[i : i + rows]) for i in range(0, len(numbers), rows)]
+    return batches
 
 
 def padded(rows: list[list[int]], length: int) -> np.ndarray:
@@ -137,8 +140,8 @@ def padded(rows: list[list[int]], length: int) -> np.ndarray:
     return np.array(filled, "int32").reshape(len(rows), length)
 
 
-def padded_source(tokens: list[list[int]], numbers: list[int], length: int) -> np.ndarray:
-    """Return the numbered sentences with their end symbols, padded to `length` and to one of `ROWS`."""
-    rows = next(r for r in ROWS if r >= len(numbers))
+def padded_source(tokens: list[list[int]], numbers: list[int], shape: tuple[int, int]) -> np.ndarray:
+    """Return the numbered sentences with their end symbols, padded to a shape."""
+    rows, length = shape
     ended = [[*tokens[number], END] for number in numbers]
     return padded([*ended, *[[]] * (rows - len(ended))], length)

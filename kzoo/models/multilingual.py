@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras_hub.tokenizers import Tokenizer
 
-from kzoo.decoding.batched_search import batches_by_length, padded_source
+from kzoo.decoding.batched_search import batches_by_shape, padded_source
 from kzoo.errors import UserError
 from kzoo.models.translator import Translator, pieces
 from kzoo.text.directions import SeveralLanguages
@@ -105,8 +105,8 @@ class MultilingualTranslator(SeveralLanguages, Translator):
         """Yield each batch's sentence numbers, M and A; empty sentences are skipped."""
         if not self.embeds:
             raise UserError("a model without a bridge (bridge=False) has no sentence embeddings")
-        for length, numbers in batches_by_length(tokens, self.backbone.max_length):
-            source = padded_source(tokens, numbers, length)
+        for shape, numbers in batches_by_shape(tokens, self.backbone.max_length):
+            source = padded_source(tokens, numbers, shape)
             code = np.full(len(source), self.languages.index(language), "int32")
             found = self._compiled(self.backbone.matrix)({"source": source, "source_language": code})
             yield numbers, *(part[: len(numbers)] for part in found)

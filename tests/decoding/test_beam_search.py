@@ -9,7 +9,7 @@ import pytest
 from keras import ops, tree
 
 from kzoo.decoding import GNMT, BeamSearch, Exponent, SearchSettings, batched_search
-from kzoo.decoding.batched_search import BatchedSearch, batches_by_length, padded_source
+from kzoo.decoding.batched_search import BatchedSearch, batches_by_shape
 from kzoo.models import TransformerBackbone
 from kzoo.text.vocabulary import END, PAD, START, UNKNOWN
 
@@ -303,18 +303,19 @@ def test_outputs_end_at_one_and_a_half_times_the_padded_length_and_eight(random)
 
 
 def test_longer_sentences_than_the_lengths_are_padded_to_the_model_s_maximum():
-    assert batches_by_length([[5] * 300, [5] * 3], 512) == [(512, [0]), (16, [1])]
+    assert batches_by_shape([[5] * 300, [5] * 3], 512) == [((1, 512), [0]), ((1, 16), [1])]
 
 
 def test_the_end_symbol_has_a_place():
-    assert batches_by_length([[5] * 15, [5] * 16], 512) == [(24, [1]), (16, [0])]
+    assert batches_by_shape([[5] * 15, [5] * 16], 512) == [((1, 24), [1]), ((1, 16), [0])]
 
 
-def test_no_sentence_of_many_is_left_out():
-    words = [[5] * 3] * 129
-    batches = batches_by_length(words, 512)
-    assert [len(padded_source(words, numbers, length)) for length, numbers in batches] == [64, 64, 1]
-    assert sorted(number for _, numbers in batches for number in numbers) == list(range(129))
+@pytest.mark.parametrize("count", [1, 5, 64, 65, 97, 129, 1000])
+def test_sentences_of_one_length_are_in_as_few_batches_as_possible_of_one_shape(count):
+    batches = batches_by_shape([[5] * 3] * count, 512)
+    assert len(batches) == -(-count // 64) and len({shape for shape, _ in batches}) == 1
+    assert all(len(numbers) <= rows for (rows, _), numbers in batches)
+    assert [number for _, numbers in batches for number in numbers] == list(range(count))
 
 
 def test_many_sentences_of_one_length_are_searched_in_stages():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kzoo.decoding import SearchSettings
-from kzoo.decoding.batched_search import batches_by_length, padded_source
+from kzoo.decoding.batched_search import batches_by_shape
 from kzoo.decoding.search_settings import LENGTHS
 from kzoo.serve.searches import USUAL_LENGTH, KerasSearch
 from kzoo.text.vocabulary import UNKNOWN
@@ -21,7 +21,8 @@ def search_of(max_length=16, image_shape=None, max_batch=4) -> KerasSearch:
 @pytest.mark.parametrize("max_batch", [1, 3, 8, 12, 32, 64])
 def test_batches_of_any_size_are_padded_to_a_size_that_is_compiled_at_startup(max_batch):
     def padded_size(count: int) -> int:
-        return len(padded_source([[UNKNOWN]] * count, list(range(count)), 16))
+        [((rows, _), _)] = batches_by_shape([[UNKNOWN]] * count, 16)
+        return rows
 
     usual = {padded_size(len(rows)) for _, rows in search_of(max_batch=max_batch).usual()}
     assert usual == {padded_size(count) for count in range(1, max_batch + 1)}
@@ -35,7 +36,7 @@ def test_each_usual_length_has_a_sentence(max_length):
         (length, n) for n in (1, 4) for length in usual
     ]
     for length, _, tokens in found:
-        assert [padded for padded, _ in batches_by_length([tokens], max_length)] == [length]
+        assert [padded for (_, padded), _ in batches_by_shape([tokens], max_length)] == [length]
 
 
 def test_rows_have_images_as_requests_have_them():
