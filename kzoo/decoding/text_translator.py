@@ -11,7 +11,7 @@ from kzoo.decoding.search_settings import SearchSettings, check_whole_numbers, c
 from kzoo.decoding.text_reader import TextReader
 from kzoo.errors import UserError
 from kzoo.text.alignment import Attention
-from kzoo.text.glossary import Glossary
+from kzoo.text.glossary import Glossary, Occurrence
 from kzoo.text.hypotheses import Hypothesis
 from kzoo.text.languages import Direction
 from kzoo.text.reading import Reading, UnknownCharactersWarning, lacking_line, restored
@@ -159,10 +159,16 @@ class TextTranslator(TextReader):
         readings = prepared.readings
         if line := lacking_line([reading for reading in readings if reading.lacking], len(readings)):
             warnings.warn(line, UnknownCharactersWarning, stacklevel=2)
-        most = search.beam_size if glossary else n
+        tokens, most = [reading.tokens for reading in readings], search.beam_size if glossary else n
         others = progress, threads, prepared.images, prepared.prefixes
-        found = self.n_best_of_readings(readings, most, search, direction, *others)
-        return split.join(self.with_terms(split.sentences, found, n, glossary) if glossary else found)
+        found = prepared.restored(self.n_best_of_tokens(tokens, most, search, direction, *others))
+        if glossary:
+            rows = [row for row, text in enumerate(split.text_of) if glossary.fits(split.directions[text])]
+            sentences, hypotheses = ([given[row] for row in rows] for given in (split.sentences, found))
+            found = [best[:n] for best in found]
+            for row, best in zip(rows, self.with_terms(sentences, hypotheses, n, glossary), strict=True):
+                found[row] = best
+        return split.join(found)
 
     def n_best_of_readings(
         self,
@@ -202,20 +208,22 @@ class TextTranslator(TextReader):
             glossary: the terms.
         """
 
-        def missing(sentence: str, hypothesis: Hypothesis) -> int:
-            return glossary.missing(sentence, hypothesis.text)
+        def missing(terms: list[Occurrence], hypothesis: Hypothesis) -> int:
+            return glossary.missing(terms, hypothesis.text)
 
-        rows = [
-            (sentence, sorted(hypotheses, key=functools.partial(missing, sentence))[:n])
-            for sentence, hypotheses in zip(sentences, found, strict=True)
+        rows = []
+        for sentence, hypotheses in zip(sentences, found, strict=True):
+            terms = glossary.occurrences(sentence)
+            rows.append((sentence, terms, sorted(hypotheses, key=functools.partial(missing, terms))[:n]))
+        pairs = [
+            (sentence, one.text) for sentence, terms, some in rows for one in some if missing(terms, one)
         ]
-        pairs = [(sentence, one.text) for sentence, some in rows for one in some if missing(sentence, one)]
         attention = dict(zip(pairs, self.alignments(pairs, *glossary.direction), strict=True))
         new = []
-        for sentence, some in rows:
+        for sentence, terms, some in rows:
             best = {}
             for one in some:
-                text = glossary.applied(sentence, one.text, attention.get((sentence, one.text)))
+                text = glossary.applied(sentence, terms, one.text, attention.get((sentence, one.text)))
                 best.setdefault(text, dataclasses.replace(one, text=text))
             new.append(list(best.values()))
         return new

@@ -173,17 +173,24 @@ class Served:
         rows = list(self._rows(prepared))
         found = prepared.restored(await self.batcher.submit(rows))
         self.metrics.sentences.inc(len(rows))
-        if self._glossaries and not prepared.prefixes:  # terms might change these
-            await self._put_terms(prepared.split, found, n)
+        if self._glossaries:
+            await self._put_terms(prepared, found, n)
         return [hypotheses[:n] for hypotheses in found]
 
-    async def _put_terms(self, split: SplitTexts, found: list[list[Hypothesis]], n: int):
-        """Replace the hypotheses of sentences with terms by those that have the terms' translations."""
+    async def _put_terms(self, prepared: Prepared, found: list[list[Hypothesis]], n: int):
+        """Replace the hypotheses of sentences with terms by those that have the terms' translations.
+
+        Those with a prefix stay: terms might change it.
+        """
+        split, prefixes = prepared.split, prepared.prefixes or [[]] * len(found)
 
         def with_terms() -> list[tuple[int, Glossary]]:
-            glossaries = [self._glossary(*direction) for direction in split.directions]
-            rows = enumerate(zip(split.sentences, (glossaries[text] for text in split.text_of), strict=True))
-            return [(row, own) for row, (sentence, own) in rows if own and own.occurrences(sentence)]
+            glossaries = [self._glossary(direction) for direction in split.directions]
+            rows = enumerate(zip(split.text_of, split.sentences, prefixes, strict=True))
+            chosen = [
+                (row, glossaries[text], sentence) for row, (text, sentence, prefix) in rows if not prefix
+            ]
+            return [(row, own) for row, own, sentence in chosen if own and own.occurrences(sentence)]
 
         rows = await self.in_thread(with_terms, size=sum(map(len, split.sentences)))
         for glossary in dict.fromkeys(own for _, own in rows):
@@ -195,13 +202,9 @@ class Served:
                 for row, best in zip(some, new, strict=True):
                     found[row] = best
 
-    def _glossary(self, source: str | None, target: str | None) -> Glossary | None:
+    def _glossary(self, direction: Direction) -> Glossary | None:
         """Return the glossary for a direction, if any."""
-
-        def fits(glossary: Glossary) -> bool:
-            return glossary.direction[0] in (None, source) and glossary.direction[1] in (None, target)
-
-        return next(filter(fits, self._glossaries), None)
+        return next((glossary for glossary in self._glossaries if glossary.fits(direction)), None)
 
     def _rows(self, prepared: Prepared) -> Iterator[tuple[tuple, tuple]]:
         """Yield each sentence's key and row, as in `KerasSearch`."""

@@ -113,7 +113,9 @@ class TwoLanguages:
                 raise UserError(f"the model translates {side} {not_known(given, known)}")
         if named and target_language not in (None, target):
             target = matching_code(target_language, named)
-        return source or source_language, target or target_language
+        if source_language:
+            source = matching_code(source_language, sources) or source or source_language
+        return source, target or target_language
 
     @property
     def directions(self) -> list[tuple[str, str]]:

@@ -52,11 +52,15 @@ class Glossary:
         self._spaces = has_spaces(source)
         self._sizes = sorted(set(map(len, self._terms)), reverse=True)
 
+    def fits(self, direction: Direction) -> bool:
+        """Return whether the terms are for a direction; those of a language that is `None` are for any."""
+        return all(own in (None, given) for own, given in zip(self.direction, direction, strict=True))
+
     def occurrences(self, sentence: str) -> list[Occurrence]:
         """Return the terms in a sentence."""
         found, place = [], 0
         while place < len(sentence):
-            ends = (place + size for size in self._sizes)
+            ends = [place + size for size in self._sizes] if self._is_edge(sentence, place) else []
             stop = next((end for end in ends if self._is_term(sentence, place, end)), None)
             if stop:
                 found.append(Occurrence(place, stop, self._terms[folded(sentence[place:stop])]))
@@ -64,32 +68,34 @@ class Glossary:
         return found
 
     def _is_term(self, sentence: str, start: int, stop: int) -> bool:
-        edges = self._is_edge(sentence, start) and self._is_edge(sentence, stop)
-        return edges and stop <= len(sentence) and folded(sentence[start:stop]) in self._terms
+        ended = stop <= len(sentence) and self._is_edge(sentence, stop)
+        return ended and folded(sentence[start:stop]) in self._terms
 
     def _is_edge(self, sentence: str, place: int) -> bool:
         """Return whether a word may begin or end at a place."""
         within = 0 < place < len(sentence) and sentence[place - 1].isalnum() and sentence[place].isalnum()
         return not (self._spaces and within)
 
-    def missing(self, sentence: str, translation: str) -> int:
+    def missing(self, occurrences: list[Occurrence], translation: str) -> int:
         """Return how many of a sentence's terms a translation lacks."""
-        wanted = Counter(one.translation for one in self.occurrences(sentence))
+        wanted = Counter(one.translation for one in occurrences)
         return sum(max(count - len(self._places(term, translation)), 0) for term, count in wanted.items())
 
-    def applied(self, sentence: str, translation: str, attention: Attention | None) -> str:
+    def applied(
+        self, sentence: str, occurrences: list[Occurrence], translation: str, attention: Attention | None
+    ) -> str:
         """Return a translation in which the words that are aligned with terms are the terms' translations.
 
         Args:
             sentence: the sentence.
+            occurrences: the terms in it.
             translation: its translation, which lacks some.
             attention: of both, as of `alignments`; `None`: the translation stays as it is.
         """
         if attention is None:
             return translation
         alignment = Alignment([(sentence, translation, attention)], self._target)
-        occurrences, new = self.occurrences(sentence), {}
-        places = {one.translation: self._places(one.translation, translation) for one in occurrences}
+        new, places = {}, {one.translation: self._places(one.translation, translation) for one in occurrences}
         kept = [place for some in places.values() for place in some]
         free = np.array(
             [all(end <= a or b <= start for a, b in kept) for start, end in alignment.words], bool

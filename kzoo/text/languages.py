@@ -1,5 +1,6 @@
 """Language codes: which mean the same, how each language is written, and Chinese characters."""
 
+import functools
 import importlib.util
 import re
 from collections.abc import Callable, Sequence
@@ -157,14 +158,15 @@ def _fitting(given: str, known: Sequence[str]) -> list[str]:
     return fitting(language.__eq__) or fitting(lambda own: (language, own) in MAY_MEAN)
 
 
-def _by_kind(parts: list[str]) -> dict[bool, str]:
+def _by_kind(parts: Sequence[str]) -> dict[bool, str]:
     """Return a code's region and its script, whose key is true."""
     return {len(part) == 4: part for part in parts}
 
 
-def _parts(code: str) -> list[str]:
+@functools.lru_cache(4096)  # a request may have hundreds of texts, a model hundreds of languages
+def _parts(code: str) -> tuple[str, ...]:
     """Return a code's language, of two letters if known, then its script and region."""
-    return [main_code(code), *re.split("[-_]", code.lower())[1:]]
+    return main_code(code), *re.split("[-_]", code.lower())[1:]
 
 
 def common_chinese_characters() -> list[str]:

@@ -40,7 +40,7 @@ class SplitTexts:
             all its sentences then get.
 
     Attributes:
-        directions: those of the texts.
+        directions: those of the texts, with the target that a text begins with.
         sentences: those of all texts, in order.
         text_of: `(sentences,)`, the index of each sentence's text.
 
@@ -68,13 +68,12 @@ class SplitTexts:
                 stacklevel=1,
             )
         self._parts = list(map(split_sentences, texts, sources)) if split else [[text] for text in texts]
-        self.directions = directions
-        self.sentences, self._targets = [], []  # the languages of the translations
-        for parts, (_, target) in zip(self._parts, directions, strict=True):
+        self.directions, self.sentences = [], []
+        for parts, (source, target) in zip(self._parts, directions, strict=True):
             first, *others = [part.strip() for part in parts] if split else parts
             named = TARGET_CODE.match(first) if codes else None
             code = named[0] if named else ""
-            self._targets.append(named[1] if named else target)
+            self.directions.append((source, named[1] if named else target))
             self.sentences += [first, *(code + sentence for sentence in others)]
         self.text_of = np.repeat(np.arange(len(texts)), list(map(len, self._parts)))
 
@@ -116,7 +115,7 @@ class SplitTexts:
         rows = iter(found)
         return [
             _joined(parts, list(itertools.islice(rows, len(parts))), target)
-            for parts, target in zip(self._parts, self._targets, strict=True)
+            for parts, (_, target) in zip(self._parts, self.directions, strict=True)
         ]
 
 

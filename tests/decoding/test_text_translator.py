@@ -74,6 +74,30 @@ def test_sentences_have_the_direction_and_the_prefix_of_their_text(echo):
     assert prepared.prefixes == [[6, 6], [], []]
 
 
+def test_a_text_s_own_target_decides_its_case_and_its_terms(echo):
+    class Several(Echo):
+        codes_in_text, aligns = ["tur", "deu"], True
+
+        def tokenizers_of(self, source, target):
+            return Subwords(), Subwords()
+
+        def n_best_of_tokens(self, tokens, *others):
+            return [[Hypothesis("insan", 0.0)] for _ in tokens]
+
+        def with_terms(self, sentences, found, n, glossary):
+            return [[Hypothesis("term", 0.0)] for _ in found]
+
+    class Subwords(Words):
+        """Letters in lower case are one word; in capitals, one each."""
+
+        def __call__(self, texts):
+            return [[5] * (len(text) if text.isupper() else 1) for text in texts]
+
+    texts = [">>tur<<HUMAN BEINGS", "HUMAN BEINGS", ">>deu<<a"]
+    assert Several().translate(texts, "en", "deu") == ["\u0130NSAN", "INSAN", "insan"]
+    assert Several().translate(texts, "en", "deu", terms={"a": "b"}) == ["\u0130NSAN", "term", "term"]
+
+
 def test_no_texts_and_no_prefixes(echo):
     prepared = echo.prepared(split([], []), echo.search)
     assert (prepared.readings, prepared.images, prepared.prefixes) == ([], None, None)

@@ -273,7 +273,7 @@ class StubServed:
             OpusMT("deu+eng", "fra"),
             {"de": ["de", "fr"], "en": ["en", "fr"]},
             ("de", "fr"),
-            ("deu+eng", "fra"),
+            ("deu", "fra"),
         ),
         (OpusMT("gmw", "cmn_Hans"), {"gmw": ["gmw", "zh-Hans"]}, ("nl", "zh"), ("gmw", "cmn_Hans")),
     ],

@@ -77,9 +77,12 @@ def test_documents_keep_to_the_terms(ask, translator):
 
 
 def test_translations_that_begin_with_a_prefix_have_no_terms(ask, translator):
-    body = {"instances": [{"text": TEXTS[0], "prefix": "Zwei"}], "signature_name": "prefixed"}
+    rows = [{"text": TEXTS[0], "prefix": prefix} for prefix in ("Zwei", "")]
+    body = {"instances": rows, "signature_name": "prefixed"}
     (answer,) = ask(("POST", "/v1/models/m:predict", {"json": body}))
-    assert "Hunde" in answer.json()["predictions"][0]["translation"][0]
+    begun, whole = (row["translation"][0] for row in answer.json()["predictions"])
+    assert "Hunde" in begun
+    assert [whole] == translator.translate(TEXTS[:1], terms=TERMS)
 
 
 def test_a_glossary_is_for_its_direction():

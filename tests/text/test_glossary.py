@@ -42,7 +42,7 @@ def test_a_language_without_spaces_has_no_edges_of_words():
     [("Ein Köter und ein Hund.", 1), ("köter, Köters", 0), ("Köterhund und Köter", 1), ("Hunde", 2)],
 )
 def test_a_translation_may_have_an_ending(translation, missing):
-    assert ENGLISH.missing("A dog and a dog.", translation) == missing
+    assert ENGLISH.missing(ENGLISH.occurrences("A dog and a dog."), translation) == missing
 
 
 def applied(sentence, translation, links, glossary=ENGLISH):
@@ -51,7 +51,7 @@ def applied(sentence, translation, links, glossary=ENGLISH):
     weights = np.full((len(target), len(source)), 0.01)
     weights[np.arange(len(target)), links] = 1
     attention = [f"▁{word}" for word in source], [f"▁{word}" for word in target], weights
-    return glossary.applied(sentence, translation, attention)
+    return glossary.applied(sentence, glossary.occurrences(sentence), translation, attention)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_sentence_s_first_word_keeps_its_capital():
 
 
 def test_without_attention_the_translation_stays():
-    assert ENGLISH.applied("A dog.", "Ein Hund.", None) == "Ein Hund."
+    assert ENGLISH.applied("A dog.", ENGLISH.occurrences("A dog."), "Ein Hund.", None) == "Ein Hund."
 
 
 @pytest.mark.parametrize(
