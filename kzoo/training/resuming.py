@@ -146,7 +146,7 @@ def fit_from(
     batches = ResumedBatches(batches)
     try:
         if batch == len(batches):
-            _end_epoch(epoch, model, callbacks)
+            _end_epoch(epoch, model, callbacks, epochs=epochs, steps=len(batches))
         elif batch:
             this_epoch = _ThisEpoch()
             batches.start_epoch(epoch)
@@ -176,9 +176,9 @@ class _ThisEpoch(keras.callbacks.Callback):
         self.was_to_stop, self.model.stop_training = self.model.stop_training, True
 
 
-def _end_epoch(epoch: int, model: keras.Model, callbacks: list[keras.callbacks.Callback]):
-    """End an epoch as `fit` does after its last batch."""
-    listed = keras.callbacks.CallbackList(callbacks, model=model)
+def _end_epoch(epoch: int, model: keras.Model, callbacks: list[keras.callbacks.Callback], **params):
+    """End an epoch as `fit` does after its last batch; `params` are those of the callbacks."""
+    listed = keras.callbacks.CallbackList(callbacks, model=model, **params)
     listed.on_train_begin()
     listed.on_epoch_begin(epoch)
     listed.on_epoch_end(epoch, model.get_metrics_result())

@@ -9,14 +9,22 @@ import keras
 import numpy as np
 import pytest
 from message_of import message_of
-from test_survival import BATCHES, RECIPE, Score, TinyTask, checkpoints, results, signalled, train
+from test_survival import (
+    BATCHES,
+    COOLED,
+    RECIPE,
+    Score,
+    TinyTask,
+    checkpoints,
+    results,
+    signalled,
+    train,
+)
 
 import kzoo
 from kzoo.models import SGD, Adam
 from kzoo.training.cooldown import Cooldown, CoolingAdam, CoolingSGD, Occasionally, rate_factor
 from kzoo.training.recipe_checks import check_recipe
-
-COOLED = replace(RECIPE, optimizer="adam", rate=1e-2, warmup_steps=4000, cooldown=0.5)
 
 
 @pytest.mark.parametrize(("cooling", "kind"), [(CoolingAdam, Adam), (CoolingSGD, SGD)])

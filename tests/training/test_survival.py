@@ -37,6 +37,7 @@ RECIPE = Recipe(
     preset="pope_tiny", corpus="none", source="en", target="de", warmup_steps=50, epochs=3, average=2
 )
 BATCHES = 13  # of an epoch
+COOLED = replace(RECIPE, optimizer="adam", rate=1e-2, warmup_steps=4000, cooldown=0.5)
 OFTEN = 1e-9  # minutes between checkpoints: after every batch
 
 
@@ -222,16 +223,18 @@ def test_sigterm_before_the_first_step_ends_with_status_0(unbroken, tmp_path, ca
     assert results(tmp_path) == results(unbroken)
 
 
-def test_sigterm_while_an_epoch_is_scored(unbroken, tmp_path):
+@pytest.mark.parametrize("recipe", [RECIPE, COOLED])
+def test_sigterm_while_an_epoch_is_scored(recipe, tmp_path):
     class Signalled(Score):
         def on_epoch_end(self, epoch, logs=None):
             os.kill(os.getpid(), signal.SIGTERM)
 
     with pytest.raises(SystemExit):
-        train(RECIPE, tmp_path, scorer=Signalled())
-    assert checkpoints(tmp_path) == [f"epoch_0000_batch_{BATCHES:06d}"]
-    train(RECIPE, tmp_path)
-    assert results(tmp_path) == results(unbroken)
+        train(recipe, tmp_path / "stopped", scorer=Signalled())
+    assert checkpoints(tmp_path / "stopped") == [f"epoch_0000_batch_{BATCHES:06d}"]
+    for folder in ("stopped", "unbroken"):
+        train(recipe, tmp_path / folder)
+    assert results(tmp_path / "stopped") == results(tmp_path / "unbroken")
 
 
 @pytest.fixture
