@@ -96,8 +96,9 @@ class CTranslate2Translator(TextTranslator):
         self.engine = f"ctranslate2 {compute_type}{on}"
         self.source_language = preset.settings.get("source_language")
         self.target_language = preset.settings.get("target_language")
-        self._written = self.source_tokenizer.vocabulary
-        self._ids = {piece: token for token, piece in enumerate(self.target_tokenizer.vocabulary)}
+        self._source_pieces = self.source_tokenizer.vocabulary
+        self._target_pieces = self.target_tokenizer.vocabulary
+        self._ids = {piece: token for token, piece in enumerate(self._target_pieces)}
 
     @classmethod
     def of(
@@ -144,7 +145,7 @@ class CTranslate2Translator(TextTranslator):
     ) -> list[list[Hypothesis]]:
         if prefixes:
             raise UserError("CTranslate2 is not used with prefixes: use engine keras")
-        beginning = [self.target_tokenizer.vocabulary[token] for token in self.beginning(direction[1])]
+        beginning = [self._target_pieces[token] for token in self.beginning(direction[1])]
         found, groups = [None] * len(tokens), {}
         for number, sentence in enumerate(tokens):
             if sentence:
@@ -189,8 +190,8 @@ class CTranslate2Translator(TextTranslator):
         self._loaded.unload_if_idle(self, seconds)
 
     def _attended(self, pairs, direction):
-        sources = [[self._written[token] for token in source] for source, _ in pairs]
-        targets = [[self.target_tokenizer.vocabulary[token] for token in target] for _, target in pairs]
+        sources = [[self._source_pieces[token] for token in source] for source, _ in pairs]
+        targets = [[self._target_pieces[token] for token in target] for _, target in pairs]
         # A search that begins with the whole translation, and ends behind it.
         results = self._translate_batch(
             sources,
@@ -217,7 +218,7 @@ class CTranslate2Translator(TextTranslator):
         The translations begin with the pieces of `beginning`.
         """
         return self._translate_batch(
-            [[self._written[token] for token in sentence] for sentence in tokens],
+            [[self._source_pieces[token] for token in sentence] for sentence in tokens],
             target_prefix=[beginning] * len(tokens) if beginning else None,
             max_batch_size=BATCH[self.device],
             num_hypotheses=search.beam_size,
