@@ -1,9 +1,11 @@
 """Translates with CTranslate2. Has the methods and the results of `kzoo.models.Translator`."""
 
+import contextlib
 import os
 import tempfile
 import time
 import warnings
+import weakref
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -123,10 +125,14 @@ class CTranslate2Translator(TextTranslator):
         >>> fast.translate(["A dog runs."])
         ['Ein Hund rennt.']
         """
-        with as_preset(translator) as preset, tempfile.TemporaryDirectory() as folder:
-            model = Path(folder) / "model"
+        with contextlib.ExitStack() as folders:
+            preset = folders.enter_context(as_preset(translator))
+            model = Path(folders.enter_context(tempfile.TemporaryDirectory())) / "model"
             convert(preset, model)
-            return cls(preset, compute_type, threads, model, device)
+            made = cls(preset, compute_type, threads, model, device)
+            # It reads them again: the model after it was unloaded, the preset for what only Keras does.
+            weakref.finalize(made, folders.pop_all().close)
+        return made
 
     def check_search(self, search: SearchSettings):
         if reason := why_not(search=search):

@@ -34,6 +34,18 @@ def test_it_has_the_weights_and_the_search_of_its_translator(translator):
     assert fast.translate(TEXTS) == expected != translator.translate(TEXTS)
 
 
+def test_it_keeps_its_files_as_long_as_it_lives(translator):
+    fast = CTranslate2Translator.of(translator)
+    expected = fast.translate(TEXTS, **GREEDY)
+    fast.unload()
+    assert not fast.is_loaded
+    assert fast.translate(TEXTS, **GREEDY) == expected
+    fast.preset.check()  # Keras loads it for what only Keras does
+    folder = fast.preset.folder
+    del fast
+    assert not folder.exists()
+
+
 def test_threads_have_their_own_search(translator):
     fast, lengths = CTranslate2Translator.of(translator), [2, 8] * 20
     expected = {n: translator.translate(TEXTS, beam_size=1, max_length=n) for n in (2, 8)}
