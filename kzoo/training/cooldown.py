@@ -113,12 +113,12 @@ class Cooldown(keras.callbacks.Callback):
         self._earlier = self.checkpoints.seconds + (60 * history[-1]["minutes"] if history else 0.0)
 
     def on_train_begin(self, logs=None):
-        self._assign(self.factor)
+        self._factor = float(ops.convert_to_numpy(rate_factor(self.model)))
 
     def on_train_batch_begin(self, batch, logs=None):
-        factor = self.factor
-        if self._factor - factor >= STAIR:
-            if self._factor == 1 and self.checkpoints.may_stop:
+        factor, falls = self.factor, self._factor < 1
+        if self._factor - factor >= STAIR and (falls or self.checkpoints.may_stop):
+            if not falls:
                 self.checkpoints.keep_before_fall()
             self._assign(factor)
 

@@ -106,13 +106,23 @@ def learned(folder):
     return [row[:2] for row in rows], weights
 
 
-def test_a_run_with_a_later_end_goes_on_from_before_the_fall(tmp_path):
+@pytest.mark.parametrize("share", [0.5, 0.56])  # the rate falls from the second epoch on; a batch earlier
+def test_a_run_with_a_later_end_goes_on_from_before_the_fall(share, tmp_path):
     """As if it had had its later end from the beginning."""
     for folder, ends in (("once", [4]), ("extended", [2, 4])):
         for epochs in ends:
-            train(replace(COOLED, epochs=epochs), tmp_path / folder)
+            train(replace(COOLED, cooldown=share, epochs=epochs), tmp_path / folder)
     assert learned(tmp_path / "extended") == learned(tmp_path / "once")
     assert not any(name > "epoch_0004" for name in checkpoints(tmp_path / "extended"))
+
+
+def test_a_run_that_resumes_in_its_fall_can_still_go_back_to_before_it(tmp_path):
+    with pytest.raises(SystemExit):
+        train(replace(COOLED, epochs=4), tmp_path / "extended", scorer=signalled(BATCHES + 7, 15))
+    for epochs in (2, 4):  # of two epochs, the rate would have fallen by now
+        train(replace(COOLED, epochs=epochs), tmp_path / "extended")
+    train(replace(COOLED, epochs=4), tmp_path / "once")
+    assert learned(tmp_path / "extended") == learned(tmp_path / "once")
 
 
 def test_a_run_that_is_stopped_in_its_fall_goes_on(tmp_path):
