@@ -235,18 +235,30 @@ class Checkpoints(keras.callbacks.Callback):
 
     def best(self) -> list[Path]:
         """Return the folders of the best checkpoints that exist, best first; equal ones, latest first."""
-        scored = [row for row in self.history if self.monitor in row]
-        rows = sorted(scored, key=lambda row: (*self.quality(row), row["epoch"]), reverse=True)
+        rows = sorted(self._scored(), key=lambda row: (*self.quality(row), row["epoch"]), reverse=True)
         folders = (self.folder / f"epoch_{row['epoch']:04d}" for row in rows)
         # Only as many as are kept: on a shared disk, looking for thousands takes seconds.
         return list(itertools.islice(filter(Path.is_dir, folders), self.keep_best))
 
     def quality(self, row: dict) -> tuple[float, float]:
-        """Return an epoch's score, then its chrF2: without four correct tokens in a row, BLEU is 0.
+        """Return a scored epoch's score, then its chrF2: without four correct tokens in a row, BLEU is 0."""
+        return row[self.monitor], row.get("val_chrf2", 0.0)
 
-        Of an epoch that was not scored, they are less than any.
+    def impatient_epoch(self, patience: int) -> int:
+        """Return the epoch after which patience ran out; 0: none.
+
+        It is the first that was scored, and not better, `patience` epochs or more after the best one.
         """
-        return row.get(self.monitor, -1.0), row.get("val_chrf2", 0.0)
+        best, best_epoch = (), 0
+        for row in self._scored():
+            if self.quality(row) > best:
+                best, best_epoch = self.quality(row), row["epoch"]
+            elif 0 < patience <= row["epoch"] - best_epoch:
+                return row["epoch"]
+        return 0
+
+    def _scored(self) -> list[dict]:
+        return [row for row in self.history if self.monitor in row]
 
     def load_average_of_best(self):
         """Set the model's weights to the mean of the best checkpoints' weights.

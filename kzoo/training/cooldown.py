@@ -84,7 +84,7 @@ class Cooldown(keras.callbacks.Callback):
     def progress(self) -> float:
         """The part of the run that is over, from 0; 1 or more at its end."""
         batches = self.batches
-        if impatient := impatient_epoch(self.checkpoints, self.patience):
+        if impatient := self.checkpoints.impatient_epoch(self.patience):
             batches = min(batches, round(impatient * self.per_epoch / (1 - self.share)))
         over = self.checkpoints.step / batches
         if not self.minutes:
@@ -144,19 +144,6 @@ def rate_factor(model: keras.Model) -> keras.Variable:
     if not optimizer.built:
         optimizer.build(model.trainable_variables)
     return optimizer.rate_factor
-
-
-def impatient_epoch(checkpoints: Checkpoints, patience: int) -> int:
-    """Return the epoch, from 1, after which the score had not improved for `patience` epochs; 0: none."""
-    if not patience:
-        return 0
-    best, since = (), 0
-    for row in checkpoints.history:
-        quality = checkpoints.quality(row)
-        best, since = (quality, 0) if not best or quality > best else (best, since + 1)
-        if since >= patience:
-            return row["epoch"]
-    return 0
 
 
 class Occasionally(keras.callbacks.Callback):

@@ -34,10 +34,8 @@ class History(keras.callbacks.Callback):
 
     @property
     def out_of_patience(self) -> bool:
-        """Whether the validation score has not improved in the last `patience` epochs."""
-        scores = [self.checkpoints.quality(row) for row in self.checkpoints.history]
-        since_best = len(scores) - 1 - scores.index(max(scores)) if scores else 0
-        return 0 < self.patience <= since_best
+        """Whether the validation score has not improved for `patience` epochs."""
+        return bool(self.checkpoints.impatient_epoch(self.patience))
 
     def on_epoch_end(self, epoch, logs=None):
         write_history(self.path, self.checkpoints)

@@ -23,6 +23,7 @@ from test_survival import (
 
 import kzoo
 from kzoo.models import SGD, Adam
+from kzoo.training.checkpoints import Checkpoints
 from kzoo.training.cooldown import Cooldown, CoolingAdam, CoolingSGD, Occasionally, rate_factor
 from kzoo.training.recipe_checks import check_recipe
 
@@ -46,9 +47,8 @@ def test_the_factor_is_one_of_the_rate(cooling, kind, random):
 
 
 def cooldown(step=0, batches=100, minutes=0.0, patience=0, seconds=0.0, history=()):
-    state = SimpleNamespace(
-        step=step, seconds=0.0, history=list(history), quality=lambda row: row["val_bleu"]
-    )
+    state = Checkpoints("unused")
+    state.step, state.history = step, list(history)
     made = Cooldown(state, 0.25, batches, 10, minutes, patience, time.perf_counter() - seconds)
     made._take_time()
     return made
@@ -79,6 +79,12 @@ def test_the_rate_falls_when_patience_runs_out():
     falling = [cooldown(step, 1000, patience=3, history=history).factor for step in (50, 60, 67)]
     assert falling == pytest.approx([1, (1 - 60 / 67) / 0.25, 0], abs=0.02)
     assert cooldown(50, 1000, patience=3, history=history[:4]).factor == 1
+    unscored = [{"epoch": n, "minutes": 0.1} for n in range(7, 12)]  # they have not failed
+    best = [{**history[0], "epoch": 6}]
+    assert cooldown(110, 1000, patience=3, history=[*best, *unscored]).factor == 1
+    worse = {**history[-1], "epoch": 12}
+    found = [cooldown(step, 1000, patience=3, history=[*best, *unscored, worse]) for step in (120, 140)]
+    assert [one.factor for one in found] == pytest.approx([1, 0.5])
 
 
 def test_scoring_takes_a_tenth_of_the_time():

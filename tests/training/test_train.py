@@ -202,7 +202,7 @@ def test_where_bleu_is_zero_the_kept_epochs_are_the_best_by_chrf2_and_of_equal_o
 @pytest.mark.parametrize(("patience", "out"), [(2, True), (3, False), (4, False), (0, False)])
 def test_patience(patience, out, tmp_path):
     checkpoints = Checkpoints(tmp_path)
-    checkpoints.history = [{"val_bleu": bleu} for bleu in (1, 3, 2, 3)]
+    checkpoints.history = [{"epoch": n + 1, "val_bleu": bleu} for n, bleu in enumerate((1, 3, 2, 3))]
     assert History(tmp_path / "history.csv", checkpoints, patience).out_of_patience is out
 
 
@@ -214,10 +214,10 @@ def test_each_epoch_writes_the_history_and_the_last_ends_training(chief, tmp_pat
     history.set_model(model)
     for epoch, bleu in enumerate((2.0, 3.0, 3.0)):
         assert not model.stop_training
-        checkpoints.history.append({"val_bleu": bleu})
+        checkpoints.history.append({"epoch": epoch + 1, "val_bleu": bleu})
         history.on_epoch_end(epoch)
         written = (tmp_path / "history.csv").read_text().split() if chief else []
-        assert written[1:] == ["2.0", "3.0", "3.0"][: epoch + 1] * chief
+        assert written[1:] == ["1,2.0", "2,3.0", "3,3.0"][: epoch + 1] * chief
     assert model.stop_training
     assert (tmp_path / "history.csv").exists() == chief
 
