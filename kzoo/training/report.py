@@ -108,7 +108,9 @@ class RunReport(keras.callbacks.Callback):
         self._peak = 0
 
     def on_train_begin(self, logs=None):
-        self._training = self._training or time.perf_counter()
+        if self._training is None:
+            self._training = time.perf_counter()
+            self.counts.clear()  # of batches that were made to compile the step for their shapes
 
     def on_epoch_begin(self, epoch, logs=None):
         self._before, self._made = self.checkpoints.seconds, self.counts["seconds"]

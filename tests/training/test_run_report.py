@@ -17,11 +17,14 @@ from kzoo.training.checkpoints import Checkpoints
 from kzoo.training.report import RunReport, doubts, peak_memory
 
 
-def counted(counts):
-    """Return three batches of 30 target tokens together, with such counts."""
+def begun(counts, checkpoints, began=0.0):
+    """Return the report of a run that begins now, and has then made such batches, three an epoch."""
     batches = CountedBatches(Batches([[5]] * 6, [[6] * 4] * 6, tokens=10, num_shapes=1))
-    batches.counts = counts
-    return batches
+    report = RunReport(batches, checkpoints, began)
+    batches[0]  # to compile its shape
+    report.on_train_begin()
+    report.counts.update(counts)
+    return report
 
 
 def test_batches_are_counted():
@@ -41,8 +44,7 @@ def test_batches_are_counted():
 def test_a_short_run_reports_what_it_trained_not_what_was_made_ahead():
     counts = Counter(batches=15, source_tokens=150, target_tokens=300, places=600, seconds=1.0)
     checkpoints = SimpleNamespace(seconds=0.0, batch=3)
-    report = RunReport(counted(counts), checkpoints, time.perf_counter())
-    report.on_train_begin()
+    report = begun(counts, checkpoints, time.perf_counter())
     report.on_epoch_begin(0)
     for batch in range(10):
         report.on_train_batch_end(batch)
@@ -65,8 +67,7 @@ def test_a_report_is_of_this_start_alone():
     """Of a start 100 seconds ago; 6 of the epoch's 10 seconds were of an earlier one, with other batches."""
     counts = Counter(batches=1, source_tokens=5, target_tokens=8, places=16)
     checkpoints, logs = SimpleNamespace(seconds=6.0, batch=3), {}
-    report = RunReport(counted(counts), checkpoints, time.perf_counter() - 100)
-    report.on_train_begin()
+    report = begun(counts, checkpoints, time.perf_counter() - 100)
     report.on_epoch_begin(3)
     report.on_train_batch_end(0)
     checkpoints.seconds = 10.0
@@ -86,11 +87,11 @@ def test_the_peak_memory_of_a_process_is_what_linux_counts(monkeypatch):
 
 def test_speed_counts_this_start_s_batches_in_this_start_s_time():
     """Of an epoch that goes on, 12 seconds in: 8 more, of which making batches took 2."""
-    counts, checkpoints = Counter(seconds=7.0), SimpleNamespace(seconds=12.0, batch=2)
-    report = RunReport(counted(counts), checkpoints, 0.0)
+    checkpoints = SimpleNamespace(seconds=12.0, batch=2)
+    report = begun(Counter(seconds=7.0), checkpoints)
     assert (len(report.batches), report.batches.num_tokens) == (3, 30)
     report.on_epoch_begin(1)
-    checkpoints.seconds, counts["seconds"] = 20.0, 9.0
+    checkpoints.seconds, report.counts["seconds"] = 20.0, 9.0
     logs = {}
     report.on_epoch_end(1, logs)
     assert logs == {"seconds": 20.0, "tokens_per_second": 1.0, "input_share": 0.25}
