@@ -73,10 +73,9 @@ def _odd_lengths(lengths: np.ndarray) -> np.ndarray:
     return (longest >= FACTOR * shortest) & (longest - shortest > chance)
 
 
-def kept_rows(sides: Sequence[Sequence[str]]) -> np.ndarray:
-    """Return the numbers of the rows that cleaning keeps, in their order."""
-    left_out = [kind.left_out for kind in odd_rows(sides)]
-    return np.setdiff1d(np.arange(len(sides[0])), np.concatenate(left_out))
+def kept_rows(found: Sequence[OddRows], count: int) -> np.ndarray:
+    """Return the numbers of those of `count` rows that cleaning keeps; `found` is what `odd_rows` returns."""
+    return np.setdiff1d(np.arange(count), np.concatenate([kind.left_out for kind in found]))
 
 
 def doubtful_rows(

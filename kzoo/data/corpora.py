@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kzoo.data.cleaning import OddRows
 from kzoo.data.downloaded_corpora import CHINESE_ENGLISH, read_multi30k, read_tatoeba, read_wmt17
 from kzoo.data.features import FeatureFile, open_features
 from kzoo.data.text_files import Text, check_aligned, read_lines
@@ -37,6 +38,7 @@ class Corpus:
         further_references: `further_references(split)` returns further texts in the last language; `None`:
             no further references.
         whole: for a corpus without some rows of `train`, the one with all rows; `None`: this has them.
+        odd_rows: `odd_rows()` returns the rows of `train` that cleaning may leave out; `None`: not known.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Corpus:
     read_images: Callable[[str], np.ndarray | FeatureFile] | None = field(default=None, repr=False)
     further_references: Callable[[str], list[Text]] | None = field(default=None, repr=False)
     whole: "Corpus | None" = field(default=None, repr=False)
+    odd_rows: Callable[[], list[OddRows]] | None = field(default=None, repr=False)
 
     def sentences(self, split: str, language: str) -> list[str]:
         """Return the sentences of one language of one split, in file order, empty ones included.

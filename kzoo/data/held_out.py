@@ -37,7 +37,13 @@ def selected(whole: Corpus, parts: Mapping[str, int | float], clean: bool = Fals
             check_aligned(texts[0], text)
         sides, kept = [text.sentences for text in texts], np.arange(len(texts[0].sentences))
         if clean:
-            kept = _cleaned(sides, " and ".join(dict.fromkeys(text.where for text in texts)))
+            kept = kept_rows(whole.odd_rows(), len(kept))
+            if len(sides[0]) and not len(kept):
+                where = " and ".join(dict.fromkeys(text.where for text in texts))
+                raise UserError(
+                    f"{where}: no row is worth training on: they are empty, equal or of odd lengths in the "
+                    "other language; check the files, or set clean = false"
+                )
             sides = [[side[row] for row in kept] for side in sides]
         if not parts:
             return {"train": kept}
@@ -53,17 +59,6 @@ def selected(whole: Corpus, parts: Mapping[str, int | float], clean: bool = Fals
 
     splits = tuple(split for split in SPLITS if split in whole.splits or split in parts)
     return replace(whole, splits=splits, read=read, whole=whole)
-
-
-def _cleaned(sides: Sequence[Sequence[str]], where: str) -> np.ndarray:
-    """Return the numbers of the rows that cleaning keeps."""
-    kept = kept_rows(sides)
-    if len(sides[0]) and not len(kept):
-        raise UserError(
-            f"{where}: no row is worth training on: they are empty, equal or of odd lengths in the "
-            "other language; check the files, or set clean = false"
-        )
-    return kept
 
 
 def split_rows(sides: Sequence[Sequence[str]], parts: Mapping[str, int | float]) -> dict[str, np.ndarray]:

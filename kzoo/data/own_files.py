@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from kzoo.data.cleaning import OddRows, odd_rows
 from kzoo.data.corpora import Corpus
 from kzoo.data.held_out import SPLITS, selected
 from kzoo.data.parallel_files import is_parallel_file, parallel_rows
@@ -103,8 +104,12 @@ def open_files(
         paths = files.get(split, ())
         return [_read_text(path) for path in paths[len(languages) :] if not is_table(path)]
 
-    whole = Corpus("files", languages, tuple(files), "the user's own", "", read, further_references=further)
-    return selected(whole, parts, clean)
+    @functools.cache
+    def odd() -> list[OddRows]:
+        return odd_rows([read("train", language).sentences for language in languages])
+
+    about = "files", languages, tuple(files), "the user's own", ""
+    return selected(Corpus(*about, read, further_references=further, odd_rows=odd), parts, clean)
 
 
 def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from kzoo.data import open_corpus, open_files
-from kzoo.data.cleaning import doubtful_rows, odd_rows, rows_table
+from kzoo.data.cleaning import doubtful_rows, rows_table
 from kzoo.data.corpora import Corpus
 from kzoo.data.held_out import selected
 from kzoo.data.language_pairs import check_weights, language_pairs, two_languages
@@ -27,7 +27,7 @@ def recipe_corpus(recipe: Recipe, text: Corpus | None = None) -> Corpus:
 
     Args:
         recipe: the recipe.
-        text: the user's own training text, if `own_text` has opened it: it is not read again.
+        text: the user's own training text, if `own_text` has opened it: it is not read and cleaned again.
 
     Raises:
         UserError: no corpus has that name, or one of its files is missing.
@@ -40,7 +40,7 @@ def recipe_corpus(recipe: Recipe, text: Corpus | None = None) -> Corpus:
         parts = {name: part for name in names if isinstance(part := getattr(recipe, name), int | float)}
         corpus = own_text(recipe, [name for name in names if name not in parts])
         if text is not None:
-            corpus = replace(corpus, read=partial(_read_of, text, corpus))
+            corpus = replace(corpus, read=partial(_read_of, text, corpus), odd_rows=text.odd_rows)
         corpus = selected(corpus, parts, clean=recipe.clean is True and not recipe.shards)
     return corpus.with_images(recipe.images) if recipe.images else corpus
 
@@ -106,7 +106,7 @@ def odd_rows_table(recipe: Recipe, corpus: Corpus) -> str:
     """
     text = corpus.whole or corpus
     sides, *held_out = (text.sides(split, text.languages) for split in text.splits)
-    found = odd_rows(sides) + doubtful_rows(sides, text.languages, held_out)
+    found = text.odd_rows() + doubtful_rows(sides, text.languages, held_out)
     return rows_table(sides, found, recipe.clean is True)
 
 
