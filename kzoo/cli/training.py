@@ -75,13 +75,14 @@ def train(
     from kzoo.training.early_checks import check_early
     from kzoo.training.processes import names_processes
     from kzoo.training.recipe_files import completed
+    from kzoo.training.run_folder import begun_recipe
 
     given, folder, where = _given(what, source, target)
     if minutes:
         given["minutes"] = minutes
     folder = output or folder
     text = text_of(given)
-    chosen = _as_recorded(choose(given, text), folder)
+    chosen = choose(given, text, begun_recipe(folder)) if text else {}
     recipe = completed(given, chosen, where)
     if chosen:
         _print_choice(chosen)
@@ -138,17 +139,6 @@ def _given(words: list[str], source: str | None, target: str | None) -> tuple[di
     values = text_values(files, source, target, overrides)
     languages = values.get("languages") or [values["source"], values["target"]]
     return values, Path("runs") / "_".join(languages), "your own text"
-
-
-def _as_recorded(chosen: dict, folder: Path) -> dict:
-    """Return the choice; in the folder of a run that has begun, the values with which it did."""
-    from kzoo.training.choice import Choice
-    from kzoo.training.run_folder import begun_recipe
-
-    earlier = begun_recipe(folder) if chosen else None
-    if earlier is None:
-        return chosen
-    return {key: Choice(getattr(earlier, key), "as this run began") for key in chosen}
 
 
 def _print_choice(chosen: dict):

@@ -112,12 +112,15 @@ def text_of(values: Mapping[str, Any]) -> Corpus | None:
     return own_text(recipe) if recipe.train and recipe.corpus == "files" and not recipe.shards else None
 
 
-def choose(values: Mapping[str, Any], text: Corpus | None = None) -> dict[str, Choice]:
+def choose(
+    values: Mapping[str, Any], text: Corpus | None = None, begun: Recipe | None = None
+) -> dict[str, Choice]:
     """Return the keys that a recipe for the user's own text leaves out, with a value that suits the text.
 
     Args:
         values: the recipe's own values, which are kept. A recipe of another corpus or of shards gets none.
         text: the text, if `text_of` has opened it.
+        begun: the recipe of a run that has begun: its values are taken, and the text is not read.
 
     Raises:
         UserError: the training text cannot be read.
@@ -130,7 +133,9 @@ def choose(values: Mapping[str, Any], text: Corpus | None = None) -> dict[str, C
     if not values.get("images"):
         chosen["clean"] = Choice(True, "rows not worth training on are left out")
     clean = values.get("clean", "clean" in chosen) is True
-    sides = selected(text, {}, clean).sides("train", text.languages)
+    sides = [[] for _ in text.languages]
+    if begun is None:
+        sides = selected(text, {}, clean).sides("train", text.languages)
     pairs = len(sides[0])
     if "val" not in values:
         held_out = max(1, min(1_000, pairs // (20 if pairs >= 2_000 else 10)))
@@ -141,7 +146,7 @@ def choose(values: Mapping[str, Any], text: Corpus | None = None) -> dict[str, C
     if not (trained or pictures or values.get("text") == "lowercased"):
         share, several = values.get("capitals", CAPITALS), bool(values.get("languages"))
         sides = with_capitals(sides, text.languages, share, values.get("seed", 1), several)
-        if len(sides[0]) > pairs:
+        if begun or len(sides[0]) > pairs:
             chosen["capitals"] = Choice(CAPITALS, "of the rows, again in capitals and in title case")
     chosen |= (_tuning if trained else _training)(values, sides, pairs)
     short = trained or pairs <= FEW or 0 < values.get("minutes", 0) < SHORT
@@ -154,6 +159,8 @@ def choose(values: Mapping[str, Any], text: Corpus | None = None) -> dict[str, C
         # After a cooldown, one epoch is better: 28.6 BLEU, the mean of three 27.9, of five without one 26.7
         # (5,000 pairs of Multi30k en-fr, 12 epochs, test_2016_flickr, one seed).
         chosen["average"] = Choice(5, "best epochs, whose weights are averaged")
+    if begun:
+        chosen = {key: Choice(getattr(begun, key), "as this run began") for key in chosen}
     return {key: choice for key, choice in chosen.items() if key not in values}
 
 

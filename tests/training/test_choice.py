@@ -155,6 +155,7 @@ def test_what_is_chosen_is_shown_and_a_resumed_run_keeps_its_values(files, tmp_p
     failed = CliRunner().invoke(app, ["train", "train.en", "train.de", "--show"]).stdout
     assert "321" not in failed  # nothing is trained yet
     (run / "checkpoints" / "epoch_0001").mkdir(parents=True)
+    Path("train.en").write_text("A dog.\n")  # the text is not read to choose again
     shown = CliRunner().invoke(app, ["train", "train.en", "train.de", "--show"]).stdout
     assert "vocabulary_size = 321" in shown and 'clean = "report"' in shown
 
