@@ -39,6 +39,8 @@ class Corpus:
             no further references.
         whole: for a corpus without some rows of `train`, the one with all rows; `None`: this has them.
         odd_rows: `odd_rows()` returns the rows of `train` that cleaning may leave out; `None`: not known.
+        monolingual_target: `monolingual_target()` returns further sentences in the target language; `None`:
+            no further sentences.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Corpus:
     further_references: Callable[[str], list[Text]] | None = field(default=None, repr=False)
     whole: "Corpus | None" = field(default=None, repr=False)
     odd_rows: Callable[[], list[OddRows]] | None = field(default=None, repr=False)
+    monolingual_target: Callable[[], list[str]] | None = field(default=None, repr=False)
 
     def sentences(self, split: str, language: str) -> list[str]:
         """Return the sentences of one language of one split, in file order, empty ones included.

@@ -17,7 +17,6 @@ from kzoo.data.corpora import Corpus
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
 from kzoo.files import atomic_write
-from kzoo.training.corpus import monolingual_text
 from kzoo.training.recipe import KEYS, Recipe
 
 REVERSE = "reverse"  # in a run's folder: the run of the reverse model, and its translations
@@ -28,7 +27,9 @@ CHUNK = 2_000  # sentences that a killed run translates again, at most
 DONE = "done"
 
 
-def back_translate(recipe: Recipe, corpus: Corpus, folder: Path, train: Callable, began: float):
+def back_translate(
+    recipe: Recipe, corpus: Corpus, folder: Path, train: Callable, began: float
+) -> list[list[str]]:
     """Translate a recipe's further target text into the source language, unless the run's folder has that.
 
     Only the first sentences are translated if the recipe's minutes do not suffice for all.
@@ -40,13 +41,28 @@ def back_translate(recipe: Recipe, corpus: Corpus, folder: Path, train: Callable
         train: trains the reverse model: `train(recipe, folder)` returns its translator.
         began: `time.perf_counter()` at the start of the run.
 
+    Returns:
+        The tagged sources and the targets, without empty sources.
+
     Raises:
-        UserError: as for `monolingual_text` and `train`.
+        UserError: as for `Corpus.monolingual_target` and `train`.
     """
-    texts = monolingual_text(recipe, corpus)
+    texts = corpus.monolingual_target()
     made = _folder(recipe, folder, texts)
-    if (made / DONE).exists():
-        return
+    if not (made / DONE).exists():
+        _translate(recipe, folder, made, texts, train, began)
+    rows = [
+        (TAG + source, target)
+        for path, targets in _chunks(made, texts)
+        if path.exists()
+        for source, target in zip(json.loads(path.read_text("utf-8")), targets, strict=True)
+        if source.strip()
+    ]
+    return [[row[side] for row in rows] for side in (0, 1)]
+
+
+def _translate(recipe: Recipe, folder: Path, made: Path, texts: list[str], train: Callable, began: float):
+    """Train the reverse model, and write its translations to the folder `made`."""
     print(f"training a model from {recipe.target} to {recipe.source} in {folder / REVERSE}")
     translator = train(reversed_recipe(recipe), folder / REVERSE)
     with contextlib.suppress(UserError):  # not for this kind of model: Keras translates, more slowly
@@ -62,19 +78,6 @@ def back_translate(recipe: Recipe, corpus: Corpus, folder: Path, train: Callable
             with atomic_write(path) as whole:
                 whole.write_text(json.dumps(translations, ensure_ascii=False), "utf-8")
     (made / DONE).touch()
-
-
-def back_translated(recipe: Recipe, corpus: Corpus, folder: Path) -> list[list[str]]:
-    """Return the tagged sources and the targets that `back_translate` made, without empty sources."""
-    texts = monolingual_text(recipe, corpus)
-    rows = [
-        (TAG + source, target)
-        for path, targets in _chunks(_folder(recipe, folder, texts), texts)
-        if path.exists()
-        for source, target in zip(json.loads(path.read_text("utf-8")), targets, strict=True)
-        if source.strip()
-    ]
-    return [[row[side] for row in rows] for side in (0, 1)]
 
 
 def reversed_recipe(recipe: Recipe) -> Recipe:

@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from kzoo.data import open_corpus, open_files
@@ -42,6 +42,9 @@ def recipe_corpus(recipe: Recipe, text: Corpus | None = None) -> Corpus:
         if text is not None:
             corpus = replace(corpus, read=partial(_read_of, text, corpus), odd_rows=text.odd_rows)
         corpus = selected(corpus, parts, clean=recipe.clean is True and not recipe.shards)
+        if recipe.monolingual_target:
+            further = cache(partial(_monolingual_target, recipe, corpus))
+            corpus = replace(corpus, monolingual_target=further)
     return corpus.with_images(recipe.images) if recipe.images else corpus
 
 
@@ -77,11 +80,11 @@ def check_own_files(recipe: Recipe, corpus: Corpus | None = None):
     for split in corpus.splits:
         corpus.sides(split, corpus.languages)
         corpus.more_references(split, corpus.languages[-1])
-    if recipe.monolingual_target:
-        monolingual_text(recipe, corpus)
+    if corpus.monolingual_target:
+        corpus.monolingual_target()
 
 
-def monolingual_text(recipe: Recipe, corpus: Corpus) -> list[str]:
+def _monolingual_target(recipe: Recipe, corpus: Corpus) -> list[str]:
     """Return the sentences of `monolingual_target`, each once, without those that the corpus has.
 
     Raises:

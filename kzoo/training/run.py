@@ -81,7 +81,7 @@ def train(
                 began, own = time.perf_counter(), recipe_task(reverse, task.corpus)
                 return _trained(reverse, where, own, preemption, began, verbose)
 
-            back_translate(recipe, task.corpus, folder, train_reverse, began)
+            task.add(back_translate(recipe, task.corpus, folder, train_reverse, began))
         return _trained(recipe, folder, task, preemption, began, verbose)
 
 

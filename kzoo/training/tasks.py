@@ -24,7 +24,6 @@ from kzoo.text import SubwordTokenizer
 from kzoo.text.bpe_dropout import BPEDropout
 from kzoo.text.reading import Reading
 from kzoo.text.vocabulary import UnknownCharacters
-from kzoo.training.back_translation import back_translated
 from kzoo.training.capitals import with_capitals
 from kzoo.training.corpus import recipe_corpus, recipe_directions, recipe_weights, text_languages
 from kzoo.training.long_sentences import counts_of, cut_or_kept, kept_rows, print_dropped, rows_of
@@ -81,9 +80,11 @@ class Task:
 
     Attributes:
         sides: the training text, a list of sentences for each language; empty if it is read from shards.
+        texts: `sides`, with further rows, whose sources a reverse model has written.
     """
 
     sides: Sequence[list[str]] = ([], [])
+    texts: Sequence[list[str]] = ([], [])
 
     def __init__(self, recipe: Recipe, corpus: Corpus | None = None):
         self.recipe, self.corpus = recipe, corpus
@@ -128,23 +129,18 @@ class OneDirection(Task):
         else:
             languages = recipe.source, recipe.target
             sides = corpus.pairs("train", *languages)
-            self.sides = with_capitals(sides, languages, recipe.capitals, recipe.seed)
+            self.sides = self.texts = with_capitals(sides, languages, recipe.capitals, recipe.seed)
         self.validation = corpus.pairs(recipe.validation, recipe.source, recipe.target)
-        self._further = None
 
     def learn(self, folder: Path) -> list:
         """Return the tokenizers of the run in `folder`; learn its vocabularies if it has none."""
         if self.shards:
             self.shards.copy_vocabularies(folder)
-        return learned_tokenizers(self.recipe, folder, *self._with_back_translated(folder))
+        return learned_tokenizers(self.recipe, folder, *self.texts)
 
-    def _with_back_translated(self, folder: Path) -> Sequence[list[str]]:
-        """Return the training text, with the further rows of `monolingual_target`."""
-        if not self.recipe.monolingual_target:
-            return self.sides
-        if self._further is None:
-            self._further = back_translated(self.recipe, self.corpus, folder)
-        return [[*side, *more] for side, more in zip(self.sides, self._further, strict=True)]
+    def add(self, rows: Sequence[list[str]]):
+        """Train on further rows, a list of sentences for each language."""
+        self.texts = [[*side, *more] for side, more in zip(self.sides, rows, strict=True)]
 
     def record_rows(self, folder: Path):
         """Write the digests of the training text's rows to the run's folder."""
@@ -171,7 +167,7 @@ class OneDirection(Task):
             batches, unknown = self._sharded_batches(translator, growth), self.shards.unknown
         else:
             languages = recipe.source, recipe.target
-            texts = self._with_back_translated(folder)
+            texts = self.texts
             sides = tokenized(tokenizers, texts)
             unknown = unknown_by_language(languages, tokenizers, texts, sides)
             print_rare_subwords(recipe, tokenizers, sides)

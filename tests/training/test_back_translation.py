@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import shutil
 import time
 
@@ -13,7 +14,7 @@ from test_own_text import BASE, MODEL, TEXT, write
 
 from kzoo.presets import load
 from kzoo.training import Recipe, train
-from kzoo.training.back_translation import DONE, REVERSE, TAG, back_translate, back_translated
+from kzoo.training.back_translation import DONE, REVERSE, TAG, back_translate
 from kzoo.training.corpus import check_own_files, recipe_corpus
 from kzoo.training.recipe_checks import check_recipe
 from kzoo.training.tasks import recipe_task
@@ -52,10 +53,12 @@ def test_the_reverse_model_is_trained_on_the_same_text(run):
 
 def test_training_has_the_new_sentences_with_tagged_sources(run, recipe):
     folder, translator = run
-    sources, targets = back_translated(recipe, recipe_corpus(recipe), folder)
+    sources, targets = further = back_translate(recipe, recipe_corpus(recipe), folder, None, 0.0)
     assert set(targets) <= set(NEW)
     assert all(source.startswith(TAG) for source in sources)
-    batches = recipe_task(recipe).prepare(folder).batches
+    task = recipe_task(recipe)
+    task.add(further)
+    batches = task.prepare(folder).batches
     found = [
         (row[row > 3].tolist(), line[line > 3].tolist())
         for inputs, labels, _ in map(batches.__getitem__, range(len(batches)))
@@ -83,15 +86,23 @@ def test_a_stopped_run_goes_on_without_the_reverse_model(run, recipe, tmp_path):
 
 
 def test_what_is_translated_already_is_kept(run, recipe, tmp_path):
-    folder, corpus = shutil.copytree(run[0], tmp_path / "run"), recipe_corpus(recipe)
+    folder, more = (
+        shutil.copytree(run[0], tmp_path / "run"),
+        shutil.copy(recipe.monolingual_target[0], tmp_path),
+    )
+    recipe = dataclasses.replace(recipe, monolingual_target=[more])
+    corpus = recipe_corpus(recipe)
     ((done,), (chunk,)) = (
         list((folder / REVERSE).glob(f"translations_*/{name}")) for name in (DONE, "*.json")
     )
     chunk.write_text(json.dumps(["one", " ", "three"]))
     done.unlink()
-    back_translate(recipe, corpus, folder, lambda _, where: load(where / "preset"), time.perf_counter())
+    check_own_files(recipe, corpus)
+    os.remove(more)  # it has been read
+    began = time.perf_counter()
+    found = back_translate(recipe, corpus, folder, lambda _, where: load(where / "preset"), began)
     assert done.exists()
-    assert back_translated(recipe, corpus, folder) == [[f"{TAG}one", f"{TAG}three"], NEW[::2]]
+    assert found == [[f"{TAG}one", f"{TAG}three"], NEW[::2]]
 
 
 def test_no_more_is_translated_than_the_minutes_allow(run, recipe, tmp_path):
@@ -99,8 +110,8 @@ def test_no_more_is_translated_than_the_minutes_allow(run, recipe, tmp_path):
     recipe = dataclasses.replace(recipe, minutes=1.0, cooldown=0.2)
     (folder / REVERSE).mkdir(parents=True)
     reverse = load(run[0] / REVERSE / "preset")
-    back_translate(recipe, corpus, folder, lambda *_: reverse, time.perf_counter() - 30)
-    assert back_translated(recipe, corpus, folder) == [[], []]
+    found = back_translate(recipe, corpus, folder, lambda *_: reverse, time.perf_counter() - 30)
+    assert found == [[], []]
 
 
 @pytest.mark.parametrize(
