@@ -21,7 +21,12 @@ def with_capitals(
 
 
 def rows_in_capitals(
-    rows: Iterable[Sequence[str]], languages: Sequence[str], share: float, seed: int, several: bool = False
+    rows: Iterable[Sequence[str]],
+    languages: Sequence[str],
+    share: float,
+    seed: int,
+    several: bool = False,
+    keep: bool = False,
 ) -> Iterator[tuple[str, ...]]:
     """Yield a share of the rows in capitals, and again in title case.
 
@@ -33,9 +38,12 @@ def rows_in_capitals(
         share: float. At least 0 and less than 1.
         seed: int. Chooses the rows.
         several: bool. Whether each language is a source; `False`: the first alone.
+        keep: bool. Whether to yield all rows, too: each before it comes in capitals.
     """
     draw = random.Random(seed)
     for row in rows:
+        if keep:
+            yield row
         sources = row if several else row[:1]
         if draw.random() < share and max(map(len, row)) <= LONGEST and all(map(_has_case, sources)):
             for write in upper_case, title_case:

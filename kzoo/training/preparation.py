@@ -67,7 +67,7 @@ def prepare(
     folder = Path(os.path.expanduser(folder))
     recipe = check_preparation(recipe, folder)
     settings = shard_settings(recipe)
-    read = functools.partial(pairs_to_train, recipe, training_pairs(recipe))
+    read = training_pairs(recipe)
     with atomic_folder(folder) as unfinished:
         with progress("reading", None) as advance:
             count, sample = survey(read(), recipe, advance)
@@ -95,24 +95,15 @@ def prepare(
 
 
 def training_pairs(recipe: Recipe) -> Callable[[], Iterator[tuple[str, str]]]:
-    """Return a function that iterates over the recipe's training pairs."""
+    """Return a function that iterates over the recipe's training pairs, each followed by it in capitals."""
     corpus = recipe_corpus(dataclasses.replace(recipe, shards=""))
+    languages = recipe.source, recipe.target
     if recipe.corpus == "files" and recipe.train:
         files = [Path(os.path.expanduser(file)) for file in recipe.train]
-        return functools.partial(
-            stream_pairs, files, (recipe.source, recipe.target), recipe.columns, recipe.approved
-        )
-    return functools.partial(zip, *corpus.pairs("train", recipe.source, recipe.target))
-
-
-def pairs_to_train(
-    recipe: Recipe, read: Callable[[], Iterator[tuple[str, str]]]
-) -> Iterator[tuple[str, str]]:
-    """Yield the training pairs that `read` iterates over, then those in capitals."""
-    yield from read()
-    if recipe.capitals:
-        languages = recipe.source, recipe.target
-        yield from rows_in_capitals(read(), languages, recipe.capitals, recipe.seed)
+        read = functools.partial(stream_pairs, files, languages, recipe.columns, recipe.approved)
+    else:
+        read = functools.partial(zip, *corpus.pairs("train", *languages))
+    return lambda: rows_in_capitals(read(), languages, recipe.capitals, recipe.seed, keep=True)
 
 
 def survey(

@@ -254,3 +254,6 @@ def test_a_translation_memory_is_prepared_as_text_is(shards, recipe, sides, tmp_
         found = prepare(recipe, tmp_path / "shards", 1, pairs_per_shard=100)
     assert (found.pairs, len(found)) == (shards.pairs, len(shards))
     assert sentences(ShardedBatches(found, recipe.tokens)) == sentences(ShardedBatches(shards, recipe.tokens))
+    with pytest.warns(UserWarning, match="row 301") as told:  # in each pass over the text
+        prepare(dataclasses.replace(recipe, capitals=0.1), tmp_path / "capitals", 1)
+    assert sum("row 301" in str(warning.message) for warning in told) == 2
