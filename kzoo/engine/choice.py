@@ -104,10 +104,11 @@ def _other_kind(preset: Preset) -> str | None:
 
 def _other_counts(preset: Preset) -> str | None:
     """Return that a preset's tokenizers have other numbers of tokens than its model, if so."""
-    config, names = preset.backbone["config"], preset.settings["tokenizers"]
+    config = preset.backbone["config"]
     source, target = config["source_vocabulary_size"], config["target_vocabulary_size"]
-    for side, size, name in zip(("source", "target"), (source, target or source), names, strict=True):
-        if size != (count := len(pieces_of(preset, name))):
+    sizes = source, target or source
+    for side, size, pieces in zip(("source", "target"), sizes, pieces_of(preset), strict=True):
+        if size != (count := len(pieces)):
             return f"CTranslate2 needs a piece for each token; here {count} for {size} {side} tokens"
     return None
 

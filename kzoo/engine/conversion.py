@@ -101,7 +101,7 @@ def convert(
     with _weights(preset, precision) as weight:
         _fill(spec, config, weight, positions)
     names = dict(zip(SIDES, preset.settings["tokenizers"], strict=True))
-    pieces = {side: pieces_of(preset, name) for side, name in names.items()}
+    pieces = dict(zip(SIDES, pieces_of(preset), strict=True))
     special = slice(UNKNOWN, END + 1)
     pieces["source"][special] = pieces["target"][special]  # which CTranslate2 looks up on both sides
     spec.register_source_vocabulary(pieces["source"])

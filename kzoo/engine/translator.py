@@ -7,7 +7,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Self, get_args
 
@@ -86,7 +86,7 @@ class CTranslate2Translator(TextTranslator):
         self.preset, self._process = preset, os.getpid()
         self.search = preset.search
         self.max_length = preset.backbone["config"]["max_length"]
-        self.source_tokenizer, self.target_tokenizer = (_subwords(model, side) for side in SIDES)
+        self.source_tokenizer, self.target_tokenizer = _tokenizers(model)
         self._open, self._model = partial(_opened, model, device, compute_type, threads), None
         # The converted model is in float32; CTranslate2 changes it when it loads it.
         fraction = next((part for name, part in FRACTIONS.items() if name in compute_type), 1)
@@ -255,16 +255,20 @@ def search_arguments(search: SearchSettings) -> dict:
     }
 
 
-def _subwords(model: Path, side: str) -> Subwords | MarianPieces | LanguagePieces:
-    """Return the tokenizer of one side of a converted model."""
+def _tokenizers(model: Path) -> list[Subwords | MarianPieces | LanguagePieces]:
+    """Return the tokenizers of both sides of a converted model; of a joint vocabulary, the same one."""
+    subwords, made = cache(Subwords), []
     try:
-        proto, options = (model / f"{side}.spm").read_bytes(), model / f"{side}.json"
-        if not options.is_file():
-            return Subwords(proto)
-        options = read_object(options)
-        return (LanguagePieces if "names" in options else MarianPieces)(proto, **options)
+        for side in SIDES:
+            proto, options = (model / f"{side}.spm").read_bytes(), model / f"{side}.json"
+            if options.is_file():  # each has a language of its own
+                options = read_object(options)
+                made.append((LanguagePieces if "names" in options else MarianPieces)(proto, **options))
+            else:
+                made.append(subwords(proto))
     except (UserError, RuntimeError, OSError) as error:
         raise _unreadable(model, error) from None
+    return made
 
 
 def _opened(model: Path, device: Device, compute_type: str, threads: int | None):

@@ -19,6 +19,7 @@ from kzoo.engine import usable_cores
 from kzoo.engine.choice import chosen_engine, why_not
 from kzoo.engine.conversion import convert, converted
 from kzoo.engine.translator import CTranslate2Translator
+from kzoo.engine.vocabulary import pieces_of
 from kzoo.errors import UserError
 from kzoo.files import read_object, write_json
 from kzoo.hub import Preset, seal
@@ -243,6 +244,12 @@ def test_a_damaged_conversion_is_named(tokenizers, tmp_path):
         (tmp_path / "model" / file).write_bytes(b"damaged")
         message = message_of(CTranslate2Translator, Preset(tmp_path / "preset"), model=tmp_path / "model")
         assert str(tmp_path / "model") in message and "delete" in message
+
+
+def test_a_joint_vocabulary_is_read_once(engine):
+    source, target = pieces_of(locate(PRESET))
+    assert source is target
+    assert engine.source_tokenizer is engine.target_tokenizer
 
 
 def test_tokens_without_pieces_are_refused(tokenizers, tmp_path):
