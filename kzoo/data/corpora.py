@@ -6,7 +6,7 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -137,6 +137,7 @@ class Corpus:
         """
         features = Path(os.path.expanduser(folder))
 
+        @cache
         def read(split: str) -> FeatureFile:
             in_folder = features / f"{split}.txt"
             listed = in_folder if in_folder.is_file() else own_file(f"{self.name}/{split}.txt")
@@ -210,7 +211,7 @@ def own_file(name: str) -> Path | None:
 
 
 def open_corpus(name: str) -> Corpus:
-    """Return a corpus by its name.
+    """Return a corpus by its name. It keeps the sentences that it has read.
 
     `multi30k`, `wmt17_zh_en` and `tatoeba_zh_en` are read from the folder named by the environment variable
     `KZOO_DATA`, as `NAME/SPLIT.LANGUAGE.gz`. Missing files are downloaded once and kept in `KZOO_CACHE`
@@ -229,7 +230,7 @@ def open_corpus(name: str) -> Corpus:
     """
     if name not in CORPORA:
         raise UserError(f"unknown corpus {name!r}: {nearest(name, list(CORPORA))}")
-    return CORPORA[name]
+    return replace(CORPORA[name], read=cache(CORPORA[name].read))
 
 
 def _own_or(name: str, read: Callable[[str, str], Text], split: str, language: str) -> Text:

@@ -137,6 +137,8 @@ def test_features_in_a_folder_of_the_users_home(monkeypatch, tmp_path):
     write_pair(tmp_path, b"a\nb\n", b"x\ny\n")
     corpus = open_files(train=("~/source.txt", "~/target.txt")).with_images("~/features")
     np.testing.assert_array_equal(corpus.images("train")[:], rows[::-1])
+    (tmp_path / "features" / "train.txt").unlink()  # it is read once
+    np.testing.assert_array_equal(corpus.images("train")[:], rows[::-1])
 
 
 def test_a_name_that_begins_with_a_tilde(monkeypatch, tmp_path):
@@ -183,7 +185,10 @@ def test_multi30k_from_the_users_folder(no_network, monkeypatch, tmp_path):
     (tmp_path / "multi30k").mkdir()
     (tmp_path / "multi30k" / "val.en.gz").write_bytes(gzip.compress(b"not the official text\n"))
     monkeypatch.setenv("KZOO_DATA", str(tmp_path))
-    assert open_corpus("multi30k").sentences("val", "en") == ["not the official text"]
+    corpus = open_corpus("multi30k")
+    assert corpus.sentences("val", "en") == ["not the official text"]
+    (tmp_path / "multi30k" / "val.en.gz").unlink()  # it is read once
+    assert corpus.sentences("val", "en") == ["not the official text"]
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
