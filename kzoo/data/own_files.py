@@ -12,7 +12,7 @@ from kzoo.data.cleaning import OddRows, odd_rows
 from kzoo.data.corpora import Corpus
 from kzoo.data.held_out import SPLITS, selected
 from kzoo.data.parallel_files import is_parallel_file, parallel_rows
-from kzoo.data.text_files import Text, not_aligned, plain_lines, stream_lines, unpacked_name
+from kzoo.data.text_files import Text, aligned, plain_lines, stream_lines, unpacked_name
 from kzoo.errors import UserError
 from kzoo.text.languages import english_name, matching_code
 
@@ -175,14 +175,8 @@ def stream_pairs(
     if is_table(files[0]):
         yield from map(tuple, rows_of_tables(files, languages, columns, approved))
         return
-    left, right = files
-    sides, ended = [plain_lines(stream_lines(path), str(path), NAME_IT) for path in files], object()
-    for count, pair in enumerate(itertools.zip_longest(*sides, fillvalue=ended)):
-        if ended in pair:
-            longer = count + 1 + sum(1 for _ in itertools.chain(*sides))
-            counts = (count, longer) if pair[0] is ended else (longer, count)
-            raise not_aligned(str(left), counts[0], str(right), counts[1])
-        yield pair
+    sides = [plain_lines(stream_lines(path), str(path), NAME_IT) for path in files]
+    yield from aligned(sides, list(map(str, files)))
 
 
 def is_table(path: Path) -> bool:

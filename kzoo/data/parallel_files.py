@@ -4,7 +4,6 @@ All are streamed. A row has the text of each language. Languages are matched by 
 """
 
 import importlib.util
-import itertools
 import json
 import os
 import re
@@ -17,7 +16,7 @@ from typing import Any
 import msgspec
 
 from kzoo.data.kinds_of_rows import KindOfRows, lines_of
-from kzoo.data.text_files import DAMAGED, decode_lines, not_aligned, open_unpacked, unpacked_name
+from kzoo.data.text_files import DAMAGED, aligned, decode_lines, open_unpacked, unpacked_name
 from kzoo.data.translation_memories import LeftOut, Unit, tmx_units, xliff_units
 from kzoo.errors import UserError, unreadable
 from kzoo.text.languages import matching_code
@@ -148,13 +147,7 @@ def _moses(path: Path, languages: Sequence[str], columns: Sequence, approved: bo
                 decode_lines(archive.open(members[language]), name, any_text=True)
                 for language, name in zip(languages, names, strict=True)
             ]
-            ended = object()
-            for count, row in enumerate(itertools.zip_longest(*sides, fillvalue=ended)):
-                if ended in row:
-                    each = zip(row, sides, strict=True)
-                    counts = [count + (line is not ended) + sum(1 for _ in rest) for line, rest in each]
-                    short, long = sorted(zip(counts, names, strict=True))[:: len(counts) - 1]
-                    raise not_aligned(short[1], short[0], long[1], long[0])
+            for row in aligned(sides, names):
                 yield dict(zip(languages, row, strict=True))
     except (*DAMAGED, zipfile.BadZipFile, RuntimeError) as error:
         raise unreadable(path, error) from None

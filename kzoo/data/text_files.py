@@ -4,6 +4,7 @@ import bz2
 import codecs
 import gzip
 import io
+import itertools
 import lzma
 import re
 import zlib
@@ -181,13 +182,33 @@ def plain_lines(lines: Iterable[str], where: str, remedy: str) -> Iterator[str]:
         raise UserError(f"{where}: every line has a tab, as in a table: {remedy}")
 
 
+def aligned(sides: Sequence[Iterator[str]], names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of texts that are aligned by line.
+
+    Args:
+        sides: the lines of each text.
+        names: what the texts are called in errors.
+
+    Raises:
+        UserError: they have different numbers of lines.
+    """
+    ended = object()
+    for count, row in enumerate(itertools.zip_longest(*sides, fillvalue=ended)):
+        if ended in row:
+            each = zip(row, sides, strict=True)
+            counts = [count + (line is not ended) + sum(1 for _ in rest) for line, rest in each]
+            other = next(number for number, found in enumerate(counts) if found != counts[0])
+            raise _not_aligned(names[0], counts[0], names[other], counts[other])
+        yield row
+
+
 def check_aligned(left: Text, right: Text):
     """Raise `UserError` if two texts have different numbers of lines."""
     if len(left.sentences) != len(right.sentences):
-        raise not_aligned(left.where, len(left.sentences), right.where, len(right.sentences))
+        raise _not_aligned(left.where, len(left.sentences), right.where, len(right.sentences))
 
 
-def not_aligned(left: str, left_lines: int, right: str, right_lines: int) -> UserError:
+def _not_aligned(left: str, left_lines: int, right: str, right_lines: int) -> UserError:
     """Return the error for two files with different numbers of lines."""
     return UserError(
         f"{left} has {left_lines:,} lines but {right} has {right_lines:,}: "
