@@ -71,7 +71,7 @@ class Checkpoints(keras.callbacks.Callback):
         self._last, self._running = "", None
         # For each step since the last check: (step, epoch, batch), and the epoch's mean loss so far.
         self._losses: list[tuple] = []
-        self._where = None  # (step, epoch, batch) of the last loss
+        self._where = self._checked = None  # (step, epoch, batch) of the last loss; of the last check
 
     def restore(self):
         """Load the latest undamaged checkpoint into the compiled model, if there is one.
@@ -197,11 +197,14 @@ class Checkpoints(keras.callbacks.Callback):
             write_digests(folder)
 
     def check_finite(self):
-        """Raise `UserError` if the loss or a weight is not finite."""
+        """Raise `UserError` if the loss or a weight is not finite, unless this step has been checked."""
         self._check_loss()
+        if self._where == self._checked:
+            return
         # The weights too: a step computes its loss before updating the weights.
         if not all(np.isfinite(ops.convert_to_numpy(w)).all() for w in self.model.trainable_variables):
             raise self._not_finite("a weight", self._where)
+        self._checked = self._where
 
     def _check_loss(self):
         """Check the losses since the last check."""
