@@ -164,11 +164,12 @@ def with_rival(system: str, seed: int, text: Path, folder: Path, options: argpar
 
 def kzoo_choice(train: list[str], options: argparse.Namespace) -> dict:
     """Return what kzoo chooses for the text, under the names of `benchmarks/training.py`."""
-    from kzoo.training.choice import choose
+    from kzoo.training.choice import choose, text_of
+    from kzoo.training.recipe_files import text_values
 
     _, source, target, _ = CORPORA[options.corpus]
-    values = {"source": source, "target": target, "train": train, "minutes": options.minutes}
-    chosen = {key: choice.value for key, choice in choose(values).items()}
+    values, recipe = text_values(train, source, target, [f"minutes={options.minutes}"])
+    chosen = {key: choice.value for key, choice in choose(values, text_of(recipe)).items()}
     model = MODELS[chosen["preset"].removeprefix("pope_")]
     keys = ("vocabulary_size", "tokens", "warmup_steps", "rate_factor", "clip_norm")
     return {

@@ -77,11 +77,11 @@ def train(
     from kzoo.training.recipe_files import completed
     from kzoo.training.run_folder import begun_recipe
 
-    given, folder, where = _given(what, source, target)
+    given, recipe, folder, where = _given(what, source, target)
     if minutes:
         given["minutes"] = minutes
     folder = output or folder
-    text = text_of(given)
+    text = text_of(recipe)
     chosen = choose(given, text, begun_recipe(folder)) if text else {}
     recipe = completed(given, chosen, where)
     if chosen:
@@ -115,8 +115,8 @@ def train(
         score_run(folder, recipe, corpus)
 
 
-def _given(words: list[str], source: str | None, target: str | None) -> tuple[dict, Path, str]:
-    """Return the values that the command's words give, the run's default folder, and the recipe's name."""
+def _given(words: list[str], source: str | None, target: str | None) -> tuple:
+    """Return what the command's words give: values, as a recipe too, the run's default folder, and a name."""
     from kzoo.data.own_files import is_table
     from kzoo.data.text_files import stream_lines
     from kzoo.training.recipe_files import read_values, text_values
@@ -135,10 +135,10 @@ def _given(words: list[str], source: str | None, target: str | None) -> tuple[di
             )
         if source or target:
             raise UserError("--from and --to are for your own files: a recipe names its languages")
-        return read_values(files[0], overrides), Path("runs") / Path(files[0]).stem, files[0]
-    values = text_values(files, source, target, overrides)
-    languages = values.get("languages") or [values["source"], values["target"]]
-    return values, Path("runs") / "_".join(languages), "your own text"
+        return *read_values(files[0], overrides), Path("runs") / Path(files[0]).stem, files[0]
+    values, recipe = text_values(files, source, target, overrides)
+    languages = recipe.languages or [recipe.source, recipe.target]
+    return values, recipe, Path("runs") / "_".join(languages), "your own text"
 
 
 def _print_choice(chosen: dict):
@@ -154,10 +154,10 @@ def _print_choice(chosen: dict):
 def check(what: What, source: From = None, target: To = None):
     """Print which rows of your own text are odd, such as copies; train nothing."""
     from kzoo.training.corpus import odd_rows_table, recipe_corpus
-    from kzoo.training.recipe_checks import check_have_effect, make_recipe
+    from kzoo.training.recipe_checks import check_have_effect
 
-    given, _, where = _given(what, source, target)
-    recipe = replace(make_recipe({"preset": "", "corpus": "files"} | given, where), shards="", images="")
+    _, recipe, _, where = _given(what, source, target)
+    recipe = replace(recipe, shards="", images="")
     if recipe.corpus != "files" or not recipe.train:
         raise UserError(f"{where} has no text of your own: give one file per language, or tables")
     check_have_effect(recipe, where, ("columns", "approved"))
@@ -180,7 +180,8 @@ def prepare(
     from kzoo.training.recipe_files import completed, read_values
 
     # Nothing is chosen by the text: training from shards may not have it.
-    values = completed(read_values(recipe, overrides or []), {}, str(recipe))
+    given, _ = read_values(recipe, overrides or [])
+    values = completed(given, {}, str(recipe))
     if not (output or values.shards):
         raise UserError("no folder to write: give -o FOLDER, or set shards in the recipe")
     folder = Path(os.path.expanduser(output or values.shards))

@@ -20,7 +20,6 @@ from kzoo.presets.builders import BUILDERS, reads_pictures
 from kzoo.training.capitals import with_capitals
 from kzoo.training.corpus import own_text
 from kzoo.training.recipe import Recipe
-from kzoo.training.recipe_checks import make_recipe
 
 MANY_EPOCHS = 1_000
 CAPITALS = 0.05
@@ -94,38 +93,22 @@ def languages_of(files: Sequence[str | Path]) -> list[str]:
     return endings
 
 
-def incomplete(values: Mapping[str, Any], where: str = "the recipe") -> Recipe:
-    """Return the recipe of the given values, before others are chosen; their types and bounds are checked.
-
-    Raises:
-        UserError: as `make_recipe`.
-    """
-    later = {"preset": "pope_tiny", "corpus": "files"}
-    if values.get("minutes"):
-        later["cooldown"] = COOLDOWN
-    return make_recipe(later | values, where)
-
-
-def text_of(values: Mapping[str, Any]) -> Corpus | None:
+def text_of(recipe: Recipe) -> Corpus | None:
     """Return the user's own text for which `choose` chooses, as `own_text`; `None` for another recipe."""
-    recipe = incomplete(values)
     return own_text(recipe) if recipe.train and recipe.corpus == "files" and not recipe.shards else None
 
 
-def choose(
-    values: Mapping[str, Any], text: Corpus | None = None, begun: Recipe | None = None
-) -> dict[str, Choice]:
+def choose(values: Mapping[str, Any], text: Corpus | None, begun: Recipe | None = None) -> dict[str, Choice]:
     """Return the keys that a recipe for the user's own text leaves out, with a value that suits the text.
 
     Args:
-        values: the recipe's own values, which are kept. A recipe of another corpus or of shards gets none.
-        text: the text, if `text_of` has opened it.
+        values: the recipe's own values, which are kept.
+        text: the text, as `text_of` returns it; `None`: nothing is chosen.
         begun: the recipe of a run that has begun: its values are taken, and the text is not read.
 
     Raises:
         UserError: the training text cannot be read.
     """
-    text = text or text_of(values)
     if text is None:
         return {}
     trained = values.get("preset", "pope_tiny") not in BUILDERS

@@ -144,15 +144,15 @@ def recipe_directions(recipe: Recipe) -> list[tuple[str, str]]:
     return language_pairs(recipe.languages, *chosen)
 
 
-def recipe_weights(recipe: Recipe) -> dict[tuple[str, str], float]:
-    """Return each direction's share of the batches in a multilingual recipe; empty if it sets none.
+def recipe_weights(recipe: Recipe, directions: list[tuple[str, str]]) -> dict[tuple[str, str], float]:
+    """Return each of the directions' share of the batches in a multilingual recipe; empty if it sets none.
 
     Raises:
         UserError: as for `two_languages` and `check_weights`.
     """
     weights = {two_languages(name, recipe.languages): weight for name, weight in recipe.pair_weights.items()}
     if weights:
-        check_weights(weights, recipe_directions(recipe))
+        check_weights(weights, directions)
     return weights
 
 

@@ -44,8 +44,7 @@ def check_early(recipe: Recipe, folder: Path, text: Corpus | None = None) -> Cor
     check_preset = _check_builder if recipe.preset in BUILDERS else _check_trained
     pictures = check_preset(recipe, folder)
     if recipe.languages:
-        recipe_directions(recipe)
-        recipe_weights(recipe)
+        recipe_weights(recipe, recipe_directions(recipe))
     corpus = recipe_corpus(recipe, text)
     splits = ["train", recipe.validation]
     if recipe.shards:

@@ -8,9 +8,9 @@ from typing import Any
 
 from kzoo.errors import UserError, nearest
 from kzoo.files import check_file_name
-from kzoo.training.choice import Choice, choose, incomplete, languages_of
+from kzoo.training.choice import COOLDOWN, Choice, choose, languages_of, text_of
 from kzoo.training.recipe import KEYS, Recipe
-from kzoo.training.recipe_checks import checked
+from kzoo.training.recipe_checks import checked, make_recipe
 
 # The zoo's own recipes: in a clone; in an installation.
 FOLDERS = (Path(__file__).parents[2] / "training", Path(__file__).parents[1] / "recipes")
@@ -35,8 +35,8 @@ def read_recipe(path: str | Path, overrides: list[str] = ()) -> Recipe:
     >>> read_recipe("pope_multi30k", ["epochs=3"]).epochs
     3
     """
-    values = read_values(path, overrides)
-    return completed(values, choose(values), str(path))
+    values, recipe = read_values(path, overrides)
+    return completed(values, choose(values, text_of(recipe)), str(path))
 
 
 def completed(given: dict[str, Any], chosen: Mapping[str, Choice], where: str) -> Recipe:
@@ -46,8 +46,8 @@ def completed(given: dict[str, Any], chosen: Mapping[str, Choice], where: str) -
 
 def text_values(
     files: Sequence[str], source: str | None, target: str | None, overrides: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Return the values of a recipe for the user's own text files, or tables.
+) -> tuple[dict[str, Any], Recipe]:
+    """Return the values of a recipe for the user's own text files, or tables; and the recipe of these alone.
 
     Args:
         files: as a recipe's `train`.
@@ -64,12 +64,14 @@ def text_values(
         values |= {"source": languages[0], "target": languages[-1]}
     for override in overrides:
         _override(values, override)
-    incomplete(values, "your own text")
-    return values
+    return values, _incomplete(values, "your own text")
 
 
-def read_values(path: str | Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the values that a recipe gives; arguments and errors as in `read_recipe`."""
+def read_values(path: str | Path, overrides: Sequence[str] = ()) -> tuple[dict[str, Any], Recipe]:
+    """Return the values that a recipe gives, and the recipe of these alone.
+
+    Arguments and errors are those of `read_recipe`.
+    """
     check_file_name(path)
     path = recipe_file(path)
     try:
@@ -83,8 +85,15 @@ def read_values(path: str | Path, overrides: Sequence[str] = ()) -> dict[str, An
     values = {name: _from_folder(path.parent, name, value) for name, value in values.items()}
     for override in overrides:
         _override(values, override)
-    incomplete(values, str(path))  # before the text is read, which chooses further ones
-    return values
+    return values, _incomplete(values, str(path))
+
+
+def _incomplete(values: Mapping[str, Any], where: str) -> Recipe:
+    """Return the recipe of the given values, before others are chosen; their types and bounds are checked."""
+    later = {"preset": "pope_tiny", "corpus": "files"}
+    if values.get("minutes"):
+        later["cooldown"] = COOLDOWN
+    return make_recipe(later | values, where)
 
 
 def recipe_file(recipe: str | Path) -> Path:

@@ -248,7 +248,7 @@ class SeveralDirections(Task):
     def __init__(self, recipe: Recipe, corpus: Corpus):
         super().__init__(recipe, corpus)
         self.directions = recipe_directions(recipe)
-        self.weights = recipe_weights(recipe)
+        self.weights = recipe_weights(recipe, self.directions)
         languages = self.text_languages = text_languages(recipe)
         sides = corpus.sides("train", languages)
         self.sides = with_capitals(sides, languages, recipe.capitals, recipe.seed, several=True)

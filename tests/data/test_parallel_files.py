@@ -403,7 +403,7 @@ def test_several_files_of_any_kinds_follow_one_another(tmp_path):
         parts = [corpus.pairs(split, "en", "de") for split in ("train", "val")]
     assert corpus.more_references("test", "de") == []
     assert sorted(pair for sides in parts for pair in zip(*sides, strict=True)) == sorted(expected)
-    given = text_values(list(map(str, files)), "en", "de")
+    given, _ = text_values(list(map(str, files)), "en", "de")
     assert (given["source"], given["target"], given["train"]) == ("en", "de", list(map(str, files)))
     wide = written(tmp_path / "e.tsv", "1\tFive.\tFünf.\n")  # of which `columns` are chosen; TMX has none
     with pytest.warns(UserWarning, match="a.tmx"):

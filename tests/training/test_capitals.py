@@ -5,14 +5,13 @@ from collections import Counter
 
 import pytest
 from message_of import message_of
+from test_choice import chosen_for
 from test_own_text import BASE, MODEL, TEXT, write
 
 from kzoo.data import open_corpus
 from kzoo.training import Recipe
 from kzoo.training.capitals import LONGEST, rows_in_capitals, with_capitals
-from kzoo.training.choice import choose
 from kzoo.training.recipe_checks import check_recipe
-from kzoo.training.recipe_files import text_values
 from kzoo.training.tasks import recipe_task
 
 ALWAYS = 1 - 1e-9
@@ -79,11 +78,11 @@ def test_own_text_takes_them_where_the_script_has_case(tmp_path):
     scenes = open_corpus("scenes")
     english, german, chinese = (scenes.sentences("train", code)[:200] for code in ("en", "de", "zh"))
     files = write(tmp_path, list(zip(english, german, strict=True)))
-    assert choose(text_values(files, None, None))["capitals"].value == 0.05
-    assert "capitals" not in choose(text_values(files, None, None, ["text=lowercased"]))
-    assert "capitals" not in choose(text_values(files, None, None, ["images=features"]))
+    assert chosen_for(files)["capitals"].value == 0.05
+    assert "capitals" not in chosen_for(files, "text=lowercased")
+    assert "capitals" not in chosen_for(files, "images=features")
     (tmp_path / "t.zh").write_text("".join(f"{line}\n" for line in chinese), "utf-8")
-    assert "capitals" not in choose(text_values([str(tmp_path / "t.zh"), files[1]], None, None))
+    assert "capitals" not in chosen_for([str(tmp_path / "t.zh"), files[1]])
 
 
 def test_rows_in_capitals_have_no_picture():

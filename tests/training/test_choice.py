@@ -30,6 +30,11 @@ def files(tmp_path):
     return [write(tmp_path, "train.en", english), write(tmp_path, "train.de", german)]
 
 
+def chosen_for(files, *overrides):
+    values, recipe = text_values(files, None, None, overrides)
+    return choose(values, text_of(recipe))
+
+
 def test_three_lines_are_a_recipe(files, tmp_path):
     recipe = write(
         tmp_path, "my.toml", ['source = "en"', 'target = "de"', 'train = ["train.en", "train.de"]']
@@ -40,8 +45,8 @@ def test_three_lines_are_a_recipe(files, tmp_path):
 
 
 def test_the_text_that_a_choice_was_made_for_is_not_read_again(files):
-    values = text_values(files, None, None)
-    text = text_of(values)
+    values, given = text_values(files, None, None)
+    text = text_of(given)
     recipe = completed(values, choose(values, text), "my text")
     expected = recipe_corpus(recipe)
     sides = {split: expected.pairs(split, "en", "de") for split in expected.splits}
@@ -55,17 +60,16 @@ def test_the_text_that_a_choice_was_made_for_is_not_read_again(files):
 def test_minutes_in_a_recipe_are_those_of_the_command(files, tmp_path):
     lines = ['source = "en"', 'target = "de"', 'train = ["train.en", "train.de"]', "minutes = 30"]
     recipe = read_recipe(write(tmp_path, "my.toml", lines))
-    values = text_values(files, None, None, ["minutes=30"])
-    assert recipe == completed(values, choose(values), "my.toml")
+    values, given = text_values(files, None, None, ["minutes=30"])
+    assert recipe == completed(values, choose(values, text_of(given)), "my.toml")
     assert (recipe.minutes, recipe.cooldown) == (30, 0.2)
     assert "cooldown" in message_of(text_values, files, None, None, ["minutes=30", "cooldown=0"])
 
 
 def test_each_given_value_wins(files):
     overrides = ["epochs=3", "preset=sine_tiny", "val=10", "optimizer=adam", "vocabulary_size=100"]
-    values = text_values(files, None, None, overrides)
-    chosen = choose(values)
-    assert not chosen.keys() & values.keys()
+    chosen = chosen_for(files, *overrides)
+    assert not chosen.keys() & {override.partition("=")[0] for override in overrides}
     assert not chosen.keys() & {"warmup_steps", "rate_factor"}  # without effect for Adam's constant rate
 
 
@@ -75,34 +79,35 @@ def test_half_precision_is_chosen_where_the_backend_multiplies_it_fast(backend, 
     french = write(tmp_path, "train.fr", open_corpus("scenes").sentences("train", "fr")[:2500])
     cpu = Path("/proc/cpuinfo")
     fast = cpu.exists() and re.search(r"\b(amx_bf16|avx512_bf16)\b", cpu.read_text())
-    chosen = choose(text_values([*files, french], None, None))
+    chosen = chosen_for([*files, french])
     assert ("precision" in chosen) == bool(backend == "tensorflow" and fast)
-    assert "precision" not in choose(text_values(files, None, None))  # a small Transformer gains little
+    assert "precision" not in chosen_for(files)  # a small Transformer gains little
 
 
-@pytest.mark.parametrize("other", [{"corpus": "scenes"}, {"shards": "shards"}, {"train": []}])
+@pytest.mark.parametrize("other", ["corpus=scenes", "shards=shards", "train=[]"])
 def test_other_recipes_are_as_they_were(other, files):
-    assert choose(text_values(files, None, None) | other) == {}
+    assert chosen_for(files, other) == {}
 
 
-def test_a_trained_preset_of_several_languages_takes_text_in_those_that_are_trained(files):
-    several = {"preset": "attention_bridge_m2m_scenes", "languages": ["en", "de", "zh"], "train": files}
-    values = several | {"directions": ["en-de"]}
-    assert recipe_corpus(completed(values, choose(values), "my text")).languages == ("en", "de")
+def test_a_trained_preset_of_several_languages_takes_text_in_those_that_are_trained(files, tmp_path):
+    lines = [
+        'preset = "attention_bridge_m2m_scenes"',
+        'languages = ["en", "de", "zh"]',
+        'train = ["train.en", "train.de"]',
+        'directions = ["en-de"]',
+    ]
+    recipe = read_recipe(write(tmp_path, "my.toml", lines))
+    assert recipe_corpus(recipe).languages == ("en", "de")
 
 
 def test_a_trained_preset_keeps_its_vocabulary_and_is_trained_gently(files):
-    chosen = choose(text_values(files, None, None, ["preset=pope_small_multi30k_en_de", "epochs=3"]))
+    chosen = chosen_for(files, "preset=pope_small_multi30k_en_de", "epochs=3")
     assert not chosen.keys() & {"preset", "vocabulary_size", "epochs", "warmup_steps", "capitals"}
     assert chosen["optimizer"].value == "adam"
     assert chosen["rate"].value < 1e-3  # the recipe's own, for a new model
-    assert choose(text_values(files, None, None, ["preset=./tuned", "optimizer=sgd"])).keys() >= {
-        "val",
-        "test",
-    }
-    recipe = completed(
-        {**text_values(files, None, None), "preset": "pope_small_multi30k_en_de"}, chosen, "your own text"
-    )
+    assert chosen_for(files, "preset=./tuned", "optimizer=sgd").keys() >= {"val", "test"}
+    values, _ = text_values(files, None, None, ["preset=pope_small_multi30k_en_de"])
+    recipe = completed(values, chosen, "your own text")
     assert (recipe.optimizer, recipe.val) == ("adam", chosen["val"].value)
 
 
@@ -114,9 +119,9 @@ def test_a_run_is_longer_than_its_warm_up(size):
 
 
 def test_a_short_run_takes_what_suits_less_text(files):
-    tokens = [choose(text_values(files, None, None, how))["tokens"].value for how in ([], ["minutes=30"])]
+    tokens = [chosen_for(files, *how)["tokens"].value for how in ([], ["minutes=30"])]
     assert tokens == [SIZES[1].tokens] * 2
-    assert choose(text_values(files, None, None, ["minutes=0.5"]))["tokens"].value == SIZES[0].tokens
+    assert chosen_for(files, "minutes=0.5")["tokens"].value == SIZES[0].tokens
 
 
 @pytest.mark.parametrize(
@@ -124,7 +129,7 @@ def test_a_short_run_takes_what_suits_less_text(files):
 )
 def test_a_vocabulary_of_the_chosen_size_can_be_learned(lines, tmp_path):
     sides = [write(tmp_path, "t.en", lines * 20), write(tmp_path, "t.zh", list(reversed(lines)) * 20)]
-    chosen = choose(text_values(sides, None, None, ["clean=false"]))
+    chosen = chosen_for(sides, "clean=false")
     share = chosen["capitals"].value if "capitals" in chosen else 0
     size = chosen["vocabulary_size"].value
     english, reverse = with_capitals([lines * 20, list(reversed(lines)) * 20], ["en", "zh"], share, seed=1)
@@ -136,8 +141,10 @@ def test_languages_are_named_by_endings_or_options(files):
     assert languages_of(["a/train.en.gz", "b.pt_BR"]) == ["en", "pt_br"]
     assert "--from" in message_of(languages_of, ["train.txt", "train.de"])
     assert "--from" in message_of(languages_of, ["pairs.tsv"])
-    assert text_values(["pairs.tsv"], "en", "de") == {"train": ["pairs.tsv"], "source": "en", "target": "de"}
-    assert text_values(["a.en", "a.de", "a.fr"], None, None)["languages"] == ["en", "de", "fr"]
+    values, _ = text_values(["pairs.tsv"], "en", "de")
+    assert values == {"train": ["pairs.tsv"], "source": "en", "target": "de"}
+    _, recipe = text_values(["a.en", "a.de", "a.fr"], None, None)
+    assert recipe.languages == ["en", "de", "fr"]
 
 
 def test_what_is_chosen_is_shown_and_a_resumed_run_keeps_its_values(files, tmp_path, monkeypatch):
