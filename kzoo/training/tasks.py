@@ -5,8 +5,10 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import keras
+import numpy as np
 from keras_hub.tokenizers import Tokenizer
 
 from kzoo.data import Batches, Corpus, FeatureFile, PairBatches, ShardedBatches, Shards
@@ -22,6 +24,7 @@ from kzoo.presets import build
 from kzoo.presets.builders import BUILDERS
 from kzoo.text import SubwordTokenizer
 from kzoo.text.bpe_dropout import BPEDropout
+from kzoo.text.languages import Direction
 from kzoo.text.reading import Reading
 from kzoo.text.vocabulary import UnknownCharacters
 from kzoo.training.capitals import with_capitals
@@ -36,9 +39,24 @@ from kzoo.training.vocabularies import (
     learned_subwords,
     learned_tokenizers,
     print_rare_subwords,
-    tokenized,
     unknown_by_language,
 )
+
+
+class Validation(NamedTuple):
+    """The validation split as it is scored, without the rows that are left out.
+
+    Attributes:
+        texts: the sentences of both sides; or by language.
+        readings: the sources as the translator reads them; or by language or direction.
+        tokens: the token ids of each language's sentences.
+        images: one for each row; `None`: text alone.
+    """
+
+    texts: Sequence[list[str]] | dict[str, list[str]]
+    readings: list[Reading] | dict[object, list[Reading]]
+    tokens: Sequence[list[list[int]]]
+    images: np.ndarray | FeatureFile | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +96,8 @@ def recipe_task(recipe: Recipe, corpus: Corpus | None = None) -> "Task":
 class Task:
     """Prepares what a run trains, for a recipe of one direction or of several.
 
+    Each kind of task has its own `learn`, `tokenizers`, `read_validation`, `batches` and `scorer`.
+
     Attributes:
         sides: the training text, a list of sentences for each language; empty if it is read from shards.
         texts: `sides`, with further rows, whose sources a reverse model has written.
@@ -106,7 +126,39 @@ class Task:
         Raises:
             UserError: recipe, text, images and model do not fit each other.
         """
-        raise NotImplementedError
+        recipe, translator = self.recipe, self.build(folder)
+        train_images, images = self.images(translator)
+        read = self.read_validation(translator, images)
+        tokenizers, _ = zip(*self.tokenizers(translator), strict=True)
+        subwords = bpe_dropouts(recipe, tokenizers)
+        growth = growth_of(subwords, read.tokens)
+        batches, unknown = self.training_batches(translator, train_images, growth)
+        validation = None
+        if recipe.language_model_epochs:
+            validation = self.batches(translator, recipe.validation, read.texts, read.tokens, read.images)
+        digest = data_digest(batches, read.texts, read.images)
+        if recipe.bpe_dropout:
+            sides = (subwords, subwords) if translator.multilingual else (subwords[:1], subwords[1:])
+            batches = ResegmentedBatches(batches, *sides, recipe.seed)
+        unit = "sentence" if translator.multilingual else "token"
+        return PreparedRun(
+            translator, batches, self.scorer(translator, read), digest, unknown, validation, unit
+        )
+
+    def images(self, translator: keras.Model) -> list:
+        """Return the images of the training and of the validation text; `None` if the model reads none."""
+        return [None, None]
+
+    def training_batches(self, translator: keras.Model, images, growth: float) -> tuple:
+        """Return the training batches, and each language's characters that its vocabulary lacks."""
+        tokenizers, directions = zip(*self.tokenizers(translator), strict=True)
+        sides = [
+            tokenizer(text, **translator.tokenizer_options(tokenizer, *direction))
+            for tokenizer, text, direction in zip(tokenizers, self.texts, directions, strict=True)
+        ]
+        unknown = unknown_by_language(self.languages, tokenizers, self.texts, sides)
+        print_rare_subwords(self.recipe, tokenizers, sides)
+        return self.batches(translator, "train", self.texts, sides, images, growth), unknown
 
     def build(self, folder: Path) -> keras.Model:
         """Return the compiled translator of the run in `folder`."""
@@ -123,14 +175,14 @@ class OneDirection(Task):
 
     def __init__(self, recipe: Recipe, corpus: Corpus):
         super().__init__(recipe, corpus)
+        self.languages = recipe.source, recipe.target
         self.shards = Shards(recipe.shards) if recipe.shards else None
         if self.shards:
             self.shards.require(**shard_settings(recipe))
         else:
-            languages = recipe.source, recipe.target
-            sides = corpus.pairs("train", *languages)
-            self.sides = self.texts = with_capitals(sides, languages, recipe.capitals, recipe.seed)
-        self.validation = corpus.pairs(recipe.validation, recipe.source, recipe.target)
+            sides = corpus.pairs("train", *self.languages)
+            self.sides = self.texts = with_capitals(sides, self.languages, recipe.capitals, recipe.seed)
+        self.validation = corpus.pairs(recipe.validation, *self.languages)
 
     def learn(self, folder: Path) -> list:
         """Return the tokenizers of the run in `folder`; learn its vocabularies if it has none."""
@@ -149,43 +201,10 @@ class OneDirection(Task):
         else:
             super().record_rows(folder)
 
-    def prepare(self, folder):
-        recipe, split, translator = self.recipe, self.recipe.validation, self.build(folder)
-        train_images, images = self._images(translator)
-        source, target = self.validation
-        readings = translator.sentences_read(source, translator.direction(), truncate=True)
-        longest = translator.max_length
-        languages, counts = [recipe.source], [counts_of(readings)]
-        kept = kept_rows(recipe, self.corpus, split, languages, [source], counts, longest)
-        parts = source, target, images, readings
-        source, target, images, readings = (rows_of(part, kept) for part in parts)
-        tokenizers = translator.source_tokenizer, translator.target_tokenizer
-        tokens = [reading.tokens for reading in readings], translator.target_tokenizer(target)
-        subwords = bpe_dropouts(recipe, tokenizers)
-        growth = growth_of(subwords, tokens)
-        if self.shards:
-            batches, unknown = self._sharded_batches(translator, growth), self.shards.unknown
-        else:
-            languages = recipe.source, recipe.target
-            texts = self.texts
-            sides = tokenized(tokenizers, texts)
-            unknown = unknown_by_language(languages, tokenizers, texts, sides)
-            print_rare_subwords(recipe, tokenizers, sides)
-            batches = self._batches(translator, "train", texts, sides, train_images, growth)
-        validation = None
-        if recipe.language_model_epochs:
-            validation = self._batches(translator, split, (source, target), tokens, images)
-        scorer = self.scorer(translator, readings, target, images)
-        digest = data_digest(batches, (source, target), images)
-        if recipe.bpe_dropout:
-            batches = ResegmentedBatches(batches, subwords[:1], subwords[1:], recipe.seed)
-        return PreparedRun(translator, batches, scorer, digest, unknown, validation)
-
     def build(self, folder: Path) -> keras.Model:
         """Return the compiled translator of the run in `folder`, with the recipe's languages."""
         translator = super().build(folder)
-        languages = translator.direction(self.recipe.source, self.recipe.target)
-        translator.source_language, translator.target_language = languages
+        translator.source_language, translator.target_language = translator.direction(*self.languages)
         return translator
 
     def _built(self, tokenizers: list) -> keras.Model:
@@ -203,8 +222,12 @@ class OneDirection(Task):
             return ConsistentCrossEntropy(recipe.label_smoothing, recipe.consistency)
         return LabelSmoothedCrossEntropy(recipe.label_smoothing)
 
-    def _images(self, translator: keras.Model) -> list:
-        """Return the images of the training and of the validation text; `None` if the model reads none."""
+    def tokenizers(self, translator: keras.Model) -> list[tuple[Tokenizer, Direction]]:
+        """Return the tokenizer of each language, and the direction for which it reads the training text."""
+        direction = translator.direction()
+        return [(tokenizer, direction) for tokenizer in translator.tokenizers_of(*direction)]
+
+    def images(self, translator):
         if not translator.image_shape:
             return [None, None]
         images = [self.corpus.images(split) for split in ("train", self.recipe.validation)]
@@ -215,31 +238,42 @@ class OneDirection(Task):
             for rows, (source, _) in zip(images, (self.sides, self.validation), strict=True)
         ]
 
-    def _sharded_batches(self, translator: keras.Model, growth: float) -> ShardedBatches:
+    def read_validation(self, translator: keras.Model, images) -> Validation:
+        """Return the validation split, without the rows that the recipe drops."""
+        source, target = self.validation
+        readings = translator.sentences_read(source, translator.direction(), truncate=True)
+        text = self.recipe.validation, self.languages[:1], [source], [counts_of(readings)]
+        kept = kept_rows(self.recipe, self.corpus, *text, translator.max_length)
+        parts = source, target, images, readings
+        source, target, images, readings = (rows_of(part, kept) for part in parts)
+        tokens = [reading.tokens for reading in readings], translator.target_tokenizer(target)
+        return Validation((source, target), readings, tokens, images)
+
+    def training_batches(self, translator, images, growth):
+        if not self.shards:
+            return super().training_batches(translator, images, growth)
         recipe, longest = self.recipe, translator.max_length
         batches = ShardedBatches(
             self.shards, recipe.tokens, recipe.num_shapes, recipe.seed, longest, recipe.too_long, growth
         )
         if batches.dropped:
             print_dropped("train", batches.dropped, self.shards.pairs, min(longest, recipe.tokens))
-        return batches
+        return batches, self.shards.unknown
 
-    def _batches(
-        self, translator: keras.Model, split: str, texts, sides, images, growth: float = 1.0
-    ) -> Batches:
+    def batches(self, translator: keras.Model, split: str, texts, sides, images=None, growth=1.0) -> Batches:
+        """Return the batches of a split's texts; `sides` are their token ids."""
         recipe, longest = self.recipe, translator.max_length
-        languages, limit = (recipe.source, recipe.target), min(longest, recipe.tokens)
-        sides, kept = cut_or_kept(recipe, self.corpus, split, languages, texts, sides, limit)
+        limit = min(longest, recipe.tokens)
+        sides, kept = cut_or_kept(recipe, self.corpus, split, self.languages, texts, sides, limit)
         settings = recipe.tokens, recipe.num_shapes, recipe.seed
         images = rows_of(images, kept)
         return Batches(*sides, *settings, max_length=longest, images=images, growth=growth)
 
-    def scorer(
-        self, translator: keras.Model, readings: list[Reading], target: list[str], images=None
-    ) -> keras.callbacks.Callback:
-        """Return the callback that scores the model on validation text after each epoch."""
+    def scorer(self, translator: keras.Model, read: Validation) -> keras.callbacks.Callback:
+        """Return the callback that scores the model on the validation split after each epoch."""
+        _, target = read.texts
         lowercase = translator.target_tokenizer.lowercases
-        return TranslationScore(readings, target, self.recipe.target, images, lowercase)
+        return TranslationScore(read.readings, target, self.recipe.target, read.images, lowercase)
 
 
 class SeveralDirections(Task):
@@ -249,56 +283,45 @@ class SeveralDirections(Task):
         super().__init__(recipe, corpus)
         self.directions = recipe_directions(recipe)
         self.weights = recipe_weights(recipe, self.directions)
-        languages = self.text_languages = text_languages(recipe)
-        sides = corpus.sides("train", languages)
-        self.sides = with_capitals(sides, languages, recipe.capitals, recipe.seed, several=True)
-        self.validation = corpus.sides(recipe.validation, languages)
+        self.languages = text_languages(recipe)
+        sides = corpus.sides("train", self.languages)
+        self.sides = self.texts = with_capitals(sides, self.languages, recipe.capitals, recipe.seed, True)
+        self.validation = corpus.sides(recipe.validation, self.languages)
 
     def learn(self, folder: Path) -> dict:
         """Return the tokenizers of the run in `folder`; learn its vocabularies if it has none."""
         size, form, tokenizers = self.recipe.vocabulary_size, self.recipe.text, {}
-        for language, text in zip(self.text_languages, self.sides, strict=True):
+        for language, text in zip(self.languages, self.sides, strict=True):
             side = {language: (language, text)}
             (tokenizers[language],) = learned_subwords(folder, language, side, size, form)
         return tokenizers
 
-    def prepare(self, folder):
-        recipe, languages, translator = self.recipe, self.text_languages, self.build(folder)
-        directions = {language: translator.direction(language, language) for language in languages}
-        tokenizers = [translator.tokenizers_of(*direction)[0] for direction in directions.values()]
-        texts, longest = dict(zip(languages, self.validation, strict=True)), translator.max_length
+    def tokenizers(self, translator):
+        directions = [translator.direction(language, language) for language in self.languages]
+        return [(translator.tokenizers_of(*direction)[0], direction) for direction in directions]
+
+    def read_validation(self, translator, images):
         # In any direction, a sentence is read alike, but for the token of a language.
+        _, directions = zip(*self.tokenizers(translator), strict=True)
+        texts = dict(zip(self.languages, self.validation, strict=True))
         readings = {
-            language: translator.sentences_read(text, directions[language], truncate=True)
-            for language, text in texts.items()
+            language: translator.sentences_read(text, direction, truncate=True)
+            for (language, text), direction in zip(texts.items(), directions, strict=True)
         }
         counts = list(map(counts_of, readings.values()))
-        texts_of = recipe.validation, languages, self.validation
-        kept = kept_rows(recipe, self.corpus, *texts_of, counts, longest)
+        text = self.recipe.validation, self.languages, self.validation, counts
+        kept = kept_rows(self.recipe, self.corpus, *text, translator.max_length)
         texts, readings = (
             {language: rows_of(rows, kept) for language, rows in some.items()} for some in (texts, readings)
         )
-        sides = [
-            tokenizer(text, **translator.tokenizer_options(tokenizer, *direction))
-            for tokenizer, text, direction in zip(tokenizers, self.sides, directions.values(), strict=True)
-        ]
-        unknown = unknown_by_language(languages, tokenizers, self.sides, sides)
-        print_rare_subwords(recipe, tokenizers, sides)
-        subwords = bpe_dropouts(recipe, tokenizers)
-        tokens = [[reading.tokens for reading in some] for some in readings.values()]
-        batches = self.batches(translator, sides, growth_of(subwords, tokens))
+        tokens = {language: [reading.tokens for reading in some] for language, some in readings.items()}
         if not translator.multilingual:  # the first token may be that of the target language
-            tokens = {language: [reading.tokens for reading in some] for language, some in readings.items()}
             sources = {pair: tokens_of_direction(translator, pair, tokens)[0] for pair in self.directions}
             readings = {
                 pair: [one._replace(tokens=row) for one, row in zip(readings[pair[0]], rows, strict=True)]
                 for pair, rows in sources.items()
             }
-        scorer, digest = self.scorer(translator, readings, texts), data_digest(batches, texts)
-        if recipe.bpe_dropout:
-            batches = ResegmentedBatches(batches, subwords, subwords, recipe.seed)
-        unit = "sentence" if translator.multilingual else "token"
-        return PreparedRun(translator, batches, scorer, digest, unknown, loss_unit=unit)
+        return Validation(texts, readings, list(tokens.values()))
 
     def _built(self, tokenizers: dict) -> keras.Model:
         return build(self.recipe.preset, tokenizers, dtype=self.recipe.precision, **self.recipe.model)
@@ -307,14 +330,11 @@ class SeveralDirections(Task):
         kind = SentenceCrossEntropy if translator.multilingual else LabelSmoothedCrossEntropy
         return kind(self.recipe.label_smoothing)
 
-    def batches(
-        self, translator: keras.Model, sides: list[list[list[int]]], growth: float = 1.0
-    ) -> PairBatches:
-        """Return the training batches of all directions, from the token ids of the training text."""
-        recipe, languages, longest = self.recipe, self.text_languages, translator.max_length
+    def batches(self, translator, split, texts, sides, images=None, growth=1.0):
+        recipe, longest = self.recipe, translator.max_length
         limit = longest if recipe.sentences else min(longest, recipe.tokens)
-        sides, _ = cut_or_kept(recipe, self.corpus, "train", languages, self.sides, sides, limit)
-        tokens = dict(zip(languages, sides, strict=True))
+        sides, _ = cut_or_kept(recipe, self.corpus, split, self.languages, texts, sides, limit)
+        tokens = dict(zip(self.languages, sides, strict=True))
         if not translator.multilingual:
             tokens = {pair: tokens_of_direction(translator, pair, tokens) for pair in self.directions}
         return PairBatches(
@@ -331,12 +351,9 @@ class SeveralDirections(Task):
             growth,
         )
 
-    def scorer(
-        self, translator: keras.Model, readings: dict[object, list[Reading]], texts: dict[str, list[str]]
-    ) -> keras.callbacks.Callback:
-        """Return the callback that scores each direction on validation text after each epoch."""
+    def scorer(self, translator, read):
         count = self.recipe.validation_sentences or None
-        texts, readings = ({key: rows[:count] for key, rows in some.items()} for some in (texts, readings))
+        texts, readings = ({key: rows[:count] for key, rows in some.items()} for some in read[:2])
         lowercase = all(translator.tokenizers_of(*pair)[1].lowercases for pair in self.directions)
         return DirectionScores(readings, texts, self.directions, lowercase)
 

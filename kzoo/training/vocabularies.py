@@ -48,7 +48,7 @@ def learned_tokenizers(recipe: Recipe, folder: Path, source: Iterable[str], targ
         tokenizers = [learned_characters(folder, source, recipe.source_characters)]
         del sides["source"]
     elif recipe.joint_vocabulary:
-        joint = {"joint": ("", [*source, *target])} if form == "raw" else sides
+        joint = {"joint": ("", itertools.chain(source, target))} if form == "raw" else sides
         return learned_subwords(folder, "joint", joint, size, form)
     for side, text in sides.items():
         tokenizers += learned_subwords(folder, side, {side: text}, size, form)
@@ -140,11 +140,6 @@ def _tokenizer(
             whole.write_text(json.dumps(forms, ensure_ascii=False), "utf-8")
     forms = json.loads(path.read_text("utf-8"))
     return TruecasedSubwordTokenizer(language=language, forms=forms, config_file=file)
-
-
-def tokenized(tokenizers: Sequence[Tokenizer], texts: Sequence[list[str]]) -> list[list[list[int]]]:
-    """Return the token ids of each language's sentences."""
-    return [tokenizer(text) for tokenizer, text in zip(tokenizers, texts, strict=True)]
 
 
 def unknown_by_language(

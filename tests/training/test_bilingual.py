@@ -15,7 +15,7 @@ from kzoo.training import Recipe
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.recipe import shard_settings
 from kzoo.training.starting_preset import copy_start
-from kzoo.training.tasks import OneDirection
+from kzoo.training.tasks import OneDirection, Validation
 from kzoo.training.vocabularies import learned_tokenizers
 
 VGG = Extractor("vgg19", "fc2", "random", seed=3)
@@ -163,5 +163,6 @@ def test_lowercased_translations_are_scored_in_lower_case(recipe):
     task = OneDirection(replace(recipe, images=""), recipe_corpus(recipe))
     _, target = task.validation
     assert target != [sentence.lower() for sentence in target]
-    score = task.scorer(SimpleNamespace(target_tokenizer=MosesSubwordTokenizer()), [], target)
+    read = Validation(task.validation, [], [])
+    score = task.scorer(SimpleNamespace(target_tokenizer=MosesSubwordTokenizer()), read)
     assert score.lowercase

@@ -45,7 +45,6 @@ from kzoo.training import Recipe, make_recipe
 from kzoo.training.corpus import recipe_corpus, recipe_directions
 from kzoo.training.run import planned_steps
 from kzoo.training.tasks import SeveralDirections
-from kzoo.training.vocabularies import tokenized
 from training.attention_bridge.glove import GloVe, bag_of_vectors, co_occurrences, glove_examples
 from training.attention_bridge.senteval import SEEDS, TaskScores, evaluate_embeddings, senteval_table
 from training.attention_bridge.senteval_data import senteval_examples, senteval_tasks
@@ -400,8 +399,11 @@ def budget_of(recipe: Recipe, folder: Path) -> dict[str, float]:
         epochs = list(csv.DictReader(file))
     one_pass = dataclasses.replace(recipe, batches_per_epoch=0)
     task, translator = SeveralDirections(one_pass, recipe_corpus(recipe)), load(folder)
-    tokenizers = [translator.tokenizers[language] for language in task.text_languages]
-    batches = len(task.batches(translator, tokenized(tokenizers, task.sides)))
+    sides = [
+        translator.tokenizers[language](text)
+        for language, text in zip(task.languages, task.sides, strict=True)
+    ]
+    batches = len(task.batches(translator, "train", task.sides, sides))
     epoch = recipe.batches_per_epoch or batches
     updates = planned_steps(dataclasses.replace(recipe, epochs=len(epochs)), epoch)
     return {
