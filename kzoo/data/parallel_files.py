@@ -3,9 +3,6 @@
 All are streamed. A row has the text of each language. Languages are matched by code, so `en-GB` is `en`.
 """
 
-import importlib.util
-import json
-import os
 import re
 import warnings
 import zipfile
@@ -15,19 +12,23 @@ from typing import Any
 
 import msgspec
 
+from kzoo.data.binary_tables import DATASET, SPLITS, dataset_units, parquet_units
 from kzoo.data.kinds_of_rows import KindOfRows, lines_of
-from kzoo.data.text_files import DAMAGED, aligned, decode_lines, open_unpacked, unpacked_name
+from kzoo.data.text_files import (
+    DAMAGED,
+    LONGEST_LINE,
+    aligned,
+    check_unpacked_size,
+    decode_lines,
+    open_unpacked,
+    unpacked_name,
+)
 from kzoo.data.translation_memories import LeftOut, Unit, tmx_units, xliff_units
 from kzoo.errors import UserError, unreadable
 from kzoo.text.languages import matching_code
 
 XLIFF = (".xlf", ".xliff", ".sdlxliff", ".mqxliff")
-# In a folder of the library `datasets`: of one split, or of several in folders of their own.
-DATASET, SPLITS = "state.json", "dataset_dict.json"
 BLANKS = re.compile(r"[ \t\r\n]+")
-ROWS = 1000  # that are read at a time from tables in binary form
-# A text is packed to a tenth; a file of zeros, to a thousandth.
-MOST_PACKED, SUSPICIOUS = 100, 2**27  # times, bytes
 
 
 def is_parallel_file(path: Path) -> bool:
@@ -68,6 +69,10 @@ def parallel_rows(
     for count, unit in enumerate(given, 1):
         found = unit if isinstance(unit, LeftOut) else _row(unit, languages, columns, codes)
         if not isinstance(found, LeftOut):
+            if max(map(len, found)) > LONGEST_LINE:
+                raise UserError(
+                    f"{path}, row {count}: has over {LONGEST_LINE:,} characters, which is no sentence"
+                )
             yield found
         elif kind := kinds.get(found.why):
             kinds[found.why] = kind._replace(count=kind.count + 1)
@@ -93,11 +98,11 @@ def _reader(path: Path) -> Callable[..., Iterator[Unit]] | None:
         (XLIFF, xliff_units),
         (".zip", _moses),
         ((".jsonl", ".ndjson"), _json_lines),
-        (".parquet", _parquet),
+        (".parquet", parquet_units),
     ):
         if name.endswith(endings):
             return reader
-    return _dataset if any((path / name).is_file() for name in (DATASET, SPLITS)) else None
+    return dataset_units if any((path / name).is_file() for name in (DATASET, SPLITS)) else None
 
 
 def _row(unit: dict, languages: Sequence[str], columns: Sequence, codes: dict) -> list[str] | LeftOut:
@@ -141,7 +146,7 @@ def _moses(path: Path, languages: Sequence[str], columns: Sequence, approved: bo
                 has = ", ".join(archive.namelist()[:8]) or "nothing"
                 raise UserError(f"{path}: has no file that ends in .{lacking[0]}; it has {has}")
             for member in members.values():
-                _check_size(f"{path}: {member.filename}", member.file_size, member.compress_size)
+                check_unpacked_size(f"{path}: {member.filename}", member.file_size, member.compress_size)
             names = [f"{path}: {members[language].filename}" for language in languages]
             sides = [
                 decode_lines(archive.open(members[language]), name, any_text=True)
@@ -166,54 +171,3 @@ def _json_lines(path: Path, languages: Sequence[str], columns: Sequence, approve
                         raise UserError(f"{path}, line {number}: not a JSON object ({error})") from None
     except DAMAGED as error:
         raise unreadable(path, error) from None
-
-
-def _parquet(path: Path, languages: Sequence[str], columns: Sequence, approved: bool) -> Iterator[Unit]:
-    """Yield the rows of a Parquet file."""
-    pyarrow = _pyarrow(path)
-    try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            groups = map(file.metadata.row_group, range(file.num_row_groups))
-            _check_size(str(path), sum(group.total_byte_size for group in groups), path.stat().st_size)
-            for batch in file.iter_batches(ROWS):
-                yield from batch.to_pylist()
-    except (OSError, pyarrow.ArrowException) as error:
-        raise unreadable(path, error) from None
-
-
-def _dataset(path: Path, languages: Sequence[str], columns: Sequence, approved: bool) -> Iterator[Unit]:
-    """Yield the rows of a folder that `Dataset.save_to_disk` of the library `datasets` wrote."""
-    if not (path / DATASET).is_file():
-        splits = ", ".join(sorted(str(file.parent) for file in path.glob(f"*/{DATASET}")))
-        raise UserError(f"{path} has splits: name one of them: {splits or 'there is none'}")
-    pyarrow = _pyarrow(path)
-    try:
-        state = json.loads((path / DATASET).read_bytes())
-        names = [os.path.basename(file["filename"]) for file in state["_data_files"]]
-    except (ValueError, LookupError, TypeError, RecursionError):
-        raise UserError(f"{path}: its {DATASET} is not that of a folder of datasets") from None
-    try:
-        for name in names:
-            with pyarrow.memory_map(str(path / name)) as file, pyarrow.ipc.open_stream(file) as stream:
-                for batch in stream:
-                    for start in range(0, len(batch), ROWS):
-                        yield from batch.slice(start, ROWS).to_pylist()
-    except (OSError, pyarrow.ArrowException) as error:
-        raise unreadable(path, error) from None
-
-
-def _check_size(where: str, size: int, packed: int):
-    """Raise `UserError` for `packed` bytes that unpack to far more, `size`, than those of text would."""
-    times = size / max(packed, 1)
-    if size > SUSPICIOUS and times > MOST_PACKED:
-        raise UserError(
-            f"{where} unpacks to {size / 1e9:.1f} GB, {times:,.0f} times its size, which is no text"
-        )
-
-
-def _pyarrow(path: Path):
-    if not importlib.util.find_spec("pyarrow"):
-        raise UserError(f"{path} needs pyarrow: pip install pyarrow")
-    import pyarrow.parquet
-
-    return pyarrow

@@ -19,6 +19,8 @@ from kzoo.files import POINTER, check_file_name
 CHUNK = 1 << 20  # bytes
 LONGEST_LINE = 16_000_000  # characters: a packed file may hold a line larger than the memory
 DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)  # what reading a damaged file raises
+# A text is packed to a tenth; a file of zeros, to a thousandth.
+MOST_PACKED, SUSPICIOUS = 100, 2**27  # times, bytes
 # Packed files are recognized by their name's ending or by their first bytes.
 PACKED = {".gz": gzip, ".bz2": bz2, ".xz": lzma}
 BEGINS = {gzip: rb"\x1f\x8b\x08", bz2: rb"BZh[1-9]1AY&SY", lzma: rb"\xfd7zXZ\x00"}
@@ -214,3 +216,12 @@ def _not_aligned(left: str, left_lines: int, right: str, right_lines: int) -> Us
         f"{left} has {left_lines:,} lines but {right} has {right_lines:,}: "
         "each line must be the translation of the same line in the other file"
     )
+
+
+def check_unpacked_size(where: str, size: int, packed: int):
+    """Raise `UserError` for `packed` bytes that unpack to far more, `size`, than those of text would."""
+    times = size / max(packed, 1)
+    if size > SUSPICIOUS and times > MOST_PACKED:
+        raise UserError(
+            f"{where} unpacks to {size / 1e9:.1f} GB, {times:,.0f} times its size, which is no text"
+        )

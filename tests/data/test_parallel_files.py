@@ -4,6 +4,8 @@ import bz2
 import gzip
 import json
 import lzma
+import os
+import random
 import subprocess
 import sys
 import tracemalloc
@@ -203,6 +205,20 @@ def test_columns_are_named(tmp_path):
     assert "has 1 and 2" in message_of(pairs_of, path, columns=[1, 2])
 
 
+def dataset(folder, table, options=None):
+    """Write a folder of one split, as `datasets` does."""
+    import pyarrow
+
+    folder.mkdir(exist_ok=True)
+    (folder / "state.json").write_text(json.dumps({"_data_files": [{"filename": "data.arrow"}]}))
+    with (
+        pyarrow.OSFile(str(folder / "data.arrow"), "wb") as file,
+        pyarrow.ipc.new_stream(file, table.schema, options=options) as out,
+    ):
+        out.write_table(table)
+    return folder
+
+
 def test_parquet_and_a_folder_of_datasets(tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
     import pyarrow.parquet  # noqa: F811
@@ -211,23 +227,14 @@ def test_parquet_and_a_folder_of_datasets(tmp_path):
     flat = pyarrow.Table.from_pylist([*rows, {"en": None, "de": "x"}])
     pyarrow.parquet.write_table(flat, tmp_path / "m.parquet")
     nested = pyarrow.Table.from_pylist([{"id": 1, "translation": row} for row in rows])
-    folder = tmp_path / "train"
-    folder.mkdir()
-    (folder / "state.json").write_text(
-        json.dumps({"_data_files": [{"filename": "data-00000-of-00001.arrow"}]})
-    )
-    with (
-        pyarrow.OSFile(str(folder / "data-00000-of-00001.arrow"), "wb") as file,
-        pyarrow.ipc.new_stream(file, nested.schema) as out,
-    ):
-        out.write_table(nested)
+    folder = dataset(tmp_path / "train", nested)
     expected = [(row["en"], row["de"]) for row in rows]
     warned = ["1 of 2,501 rows are left out:", "1 without en row 2,501: x"]
     assert pairs_of(tmp_path / "m.parquet") == (expected, warned)
     assert pairs_of(folder) == (expected, [])
     (tmp_path / "dataset_dict.json").write_text('{"splits": ["train"]}')
     assert str(folder) in message_of(pairs_of, tmp_path)
-    (folder / "data-00000-of-00001.arrow").write_bytes(b"ARROW")
+    (folder / "data.arrow").write_bytes(b"ARROW")
     assert str(folder) in message_of(pairs_of, folder)
     (folder / "state.json").write_text("[]")
     assert "state.json" in message_of(pairs_of, folder)
@@ -270,18 +277,25 @@ def test_large_files_are_streamed(ending, tmp_path):
     assert peak < 6e6
 
 
-# Of the process: tracemalloc does not see what lxml allocates.
+# Of the process: tracemalloc does not see what lxml and pyarrow allocate.
 MEASURED = """
-import re, sys
+import importlib, re, sys
 from pathlib import Path
 from kzoo.data.parallel_files import parallel_rows
+importlib.import_module(sys.argv[2])
 def peak():
     return int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
-rows = parallel_rows(Path(sys.argv[1]), ("en", "de"))
-next(rows)
 before = peak()
-print(sum(1 for _ in rows), peak() - before)
+print(sum(1 for _ in parallel_rows(Path(sys.argv[1]), ("en", "de"))), peak() - before)
 """
+
+
+def measured(path, package):
+    """Return the number of rows of a file, and by how many KiB reading them increased the peak of memory."""
+    command = [sys.executable, "-c", MEASURED, path, package]
+    environment = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"}  # which keeps nothing back
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    return tuple(map(int, done.stdout.split()))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux has /proc")
@@ -291,9 +305,44 @@ def test_units_that_were_read_leave_the_memory(ending, tmp_path):
     one = tu(en="A dog.", de="Ein Hund.") if ending == "tmx" else trans_unit("A dog.", "<target>b</target>")
     whole = (TMX if ending == "tmx" else XLIFF_1).format(one * 100_000)
     path = written(tmp_path / f"m.{ending}", whole)
-    done = subprocess.run([sys.executable, "-c", MEASURED, path], check=True, capture_output=True, text=True)
-    count, kibibytes = map(int, done.stdout.split())
-    assert count == 99_999 and kibibytes < 30_000
+    count, kibibytes = measured(path, "lxml.etree")
+    assert count == 100_000 and kibibytes < 30_000
+
+
+LONG = 1_000_000  # characters
+READ_AS = {
+    "a dictionary": {"compression": "none"},
+    "a dictionary, then texts": {"dictionary_pagesize_limit": 1_000_000, "write_batch_size": 1},
+    "what texts share": {"use_dictionary": False, "column_encoding": "DELTA_BYTE_ARRAY"},
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux has /proc")
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("how", READ_AS)
+def test_parquet_that_repeats_long_texts(how, nested, tmp_path):
+    """Decoded at once, the rows would take 120 MB."""
+    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet  # noqa: F811
+
+    rows = [{"en": "a" * LONG, "de": "b" * LONG + str(number % 7)} for number in range(60)]
+    table = pyarrow.Table.from_pylist([{"translation": row, "id": "1"} for row in rows] if nested else rows)
+    pyarrow.parquet.write_table(table, tmp_path / "m.parquet", **READ_AS[how])
+    count, kibibytes = measured(tmp_path / "m.parquet", "pyarrow.parquet")
+    assert count == 60 and kibibytes < 90_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux has /proc")
+def test_large_parquet_is_not_read_at_once(tmp_path):
+    """The file has 100 MB."""
+    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet  # noqa: F811
+
+    drawn = random.Random(1)
+    rows = [{code: drawn.randbytes(500).hex() for code in ("en", "de")} for _ in range(50_000)]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "m.parquet", compression="none")
+    count, kibibytes = measured(tmp_path / "m.parquet", "pyarrow.parquet")
+    assert count == 50_000 and kibibytes < 70_000
 
 
 ENTITIES = '<!DOCTYPE tmx [<!ENTITY a "dog"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>'
@@ -360,6 +409,39 @@ def test_parquet_that_lies(tmp_path):
     large = pyarrow.table({"en": ["A dog."] * rows, "de": ["a" * 1_000_000] * rows})
     pyarrow.parquet.write_table(large, path, use_dictionary=False, compression="zstd")
     assert "0.1 GB" in message_of(pairs_of, path)
+
+
+def test_parquet_and_datasets_of_any_kind(tmp_path):
+    """Kinds of strings, further columns, several row groups, and versions of the format."""
+    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet  # noqa: F811
+
+    string, other = pyarrow.string(), pyarrow.list_(pyarrow.int64())
+    expected = [(f"{number % 50} dogs.", f"{number} Hunde.") for number in range(2000)]
+    for kind in (string, pyarrow.large_string(), pyarrow.dictionary("int32", string)):
+        sides = [pyarrow.array(side, kind) for side in zip(*expected, strict=True)]
+        fields = {"en-GB": sides[0], "de": sides[1], "sizes": pyarrow.array([[1, 2]] * len(expected), other)}
+        nested = pyarrow.StructArray.from_arrays(list(fields.values()), list(fields))
+        for table in (pyarrow.table(fields), pyarrow.table({"id": sides[0], "translation": nested})):
+            for version in ("1.0", "2.0"):
+                options = {"data_page_version": version, "dictionary_pagesize_limit": 4000}
+                pyarrow.parquet.write_table(table, tmp_path / "m.parquet", row_group_size=700, **options)
+                assert pairs_of(tmp_path / "m.parquet") == (expected, [])
+            assert pairs_of(dataset(tmp_path / "data", table)) == (expected, [])
+        assert "no column fr" in message_of(pairs_of, tmp_path / "m.parquet", ("en", "fr"))
+        assert "it has id" in message_of(pairs_of, tmp_path / "data", ("en", "fr"))
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+def test_packed_datasets_are_refused(encoded, tmp_path):
+    """A few bytes may hold any number of texts."""
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"en": ["A dog."] * 100, "de": ["Ein Hund."] * 100})
+    if encoded:
+        table = pyarrow.table({name: table[name].dictionary_encode() for name in table.column_names})
+    assert len(pairs_of(dataset(tmp_path, table))[0]) == 100
+    options = pyarrow.ipc.IpcWriteOptions(compression="zstd")
+    assert "data.arrow" in message_of(pairs_of, dataset(tmp_path, table, options))
 
 
 def test_recipes_name_them_as_tables(tmp_path):
