@@ -58,7 +58,7 @@ class ModelsToServe:
     options: Mapping[str, Any]
 
     def served(self) -> list[Served]:
-        """Return the models, which have not started.
+        """Return the models, which have not started. Of several, those on CTranslate2 are not in memory.
 
         Raises:
             UserError: a model cannot be loaded or translate; no model has the direction of a glossary; models
@@ -96,14 +96,15 @@ class ModelsToServe:
         return self.keep is not None or self.bounded
 
     def _translator(self, preset: Preset):
-        """Return a preset's translator; tried, if a request may have to load it again."""
+        """Return a preset's translator: tried, if a request may load it, and, of several, not loaded."""
         search = self.search_of(preset)
         translator = self.open_translator(preset, search)
-        if self._can_leave and translator.engine != "keras":
+        several = len(self.presets) > 1
+        if (self._can_leave or several) and translator.engine != "keras":
             tried = EngineSearch(translator, search, 1, start_backend)
             for key, rows in tried.usual():
                 tried.search(key, rows)
-            if len(self.presets) > 1:
+            if several:
                 translator.unload_if_idle(0)
         return translator
 

@@ -77,14 +77,14 @@ def plot_image(
     from kzoo.data import open_features
     from kzoo.presets.shelf import load, locate
 
-    located = locate(preset)
     check_writable(path)
     found = open_features(features, [name_in(features, image)]) if features else None
+    shown = shown_picture(image)
+    located = locate(preset)
     start_backend()
     from kzoo.evaluation.plots import plot_image_attention, plot_regions
     from kzoo.images import shown_images
 
-    shown = shown_picture(image)
     translator = load(located)
     read = shown_images(translator, found, 1)[0] if features else image
     words, scores = translator.image_attention(sentence, read)

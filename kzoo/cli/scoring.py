@@ -59,10 +59,11 @@ def evaluate(
     all directions, or in the directions that its recipe names.
     """
     from kzoo.cli.text_to_score import (
+        corpus_to_score,
         directions_to_score,
+        files_to_score,
         languages_known,
         splits_to_score,
-        text_to_score,
     )
     from kzoo.evaluation.ambiguous_words import score_scenes
     from kzoo.evaluation.directions import evaluate_directions, summarize_directions, write_directions
@@ -71,11 +72,12 @@ def evaluate(
     from kzoo.presets.shelf import locate
 
     splits = list(dict.fromkeys(split or []))
-    located = locate(preset)
-    search = chosen_search(located, beam_size, length_penalty, gnmt, max_length)
-    data = text_to_score(located, files, corpus, splits)
+    data = files_to_score(files, corpus, splits)  # before a preset is downloaded
     if output:
         check_writable(output, files or ())
+    located = locate(preset)
+    search = chosen_search(located, beam_size, length_penalty, gnmt, max_length)
+    data = data or corpus_to_score(located, corpus, splits)
     translator = open_translator(located, search, engine, compute_type, device, {"pictures": images})
     if (images or shown != "right") and not translator.image_shape:
         raise UserError(f"preset {preset} reads text only: leave {'--images' if images else '--shown'} out")
@@ -159,18 +161,25 @@ def report(
     ] = None,
 ):
     """Write a page with two presets' BLEU and their translations side by side, largest differences first."""
-    from kzoo.cli.text_to_score import check_same_held_out, languages_known, text_to_score
+    from kzoo.cli.text_to_score import (
+        check_same_held_out,
+        corpus_to_score,
+        files_to_score,
+        languages_known,
+    )
     from kzoo.data.features import FeatureFile
     from kzoo.presets.shelf import locate
 
     if pictures and not images:
         raise UserError("--pictures needs --images: features name the picture of each sentence")
+    splits = [split] if split else []
+    data = files_to_score(files, corpus, splits)  # before presets are downloaded
+    check_writable(path, files or ())
     presets = [locate(name) for name in (first, second)]
-    data = text_to_score(presets[0], files, corpus, [split] if split else [])
+    data = data or corpus_to_score(presets[0], corpus, splits)
     split = split or next(name for name in data.splits if name.startswith("test"))
     if not files and not corpus:
         check_same_held_out(*(preset.folder for preset in presets), split)
-    check_writable(path, files or ())
     names = tuple(preset.name for preset in presets)
     if names[0] == names[1]:
         names = first, second

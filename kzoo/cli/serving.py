@@ -94,17 +94,6 @@ def serve(
     if keep is not None and not 0.1 <= keep < math.inf:
         raise UserError(f"--keep takes minutes, 0.1 or more, not {keep:g}")
     bound, tables = None if memory is None else _bytes(memory), list(map(_terms, terms or ()))
-    newest = list(map(newest_version, presets))  # first: a version that comes meanwhile is found again
-    located = [locate(preset) for preset in presets]
-    names = model_names(name, [preset.name for preset in located])
-    search_of = partial(
-        chosen_search,
-        beam_size=beam_size,
-        length_penalty=length_penalty,
-        gnmt=gnmt,
-        max_length=max_length,
-    )
-    searches = list(map(search_of, located))
     with reserved(host, port) as listening:
         from kzoo.cli.models_to_serve import ModelsToServe, NamedPreset
         from kzoo.cli.server_glossaries import Terms
@@ -113,7 +102,18 @@ def serve(
         from kzoo.serve import serve as serve_forever
         from kzoo.serve.server import LOG_FORMAT
 
-        accepted = keys and Keys.read(keys)
+        accepted = keys and Keys.read(keys)  # before presets are downloaded
+        newest = list(map(newest_version, presets))  # first: a version that comes meanwhile is found again
+        located = [locate(preset) for preset in presets]
+        names = model_names(name, [preset.name for preset in located])
+        search_of = partial(
+            chosen_search,
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            gnmt=gnmt,
+            max_length=max_length,
+        )
+        searches = list(map(search_of, located))
         models = ModelsToServe(
             presets=[
                 NamedPreset(

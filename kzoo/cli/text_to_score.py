@@ -22,30 +22,35 @@ from kzoo.training.run_folder import recorded_recipe
 Directions = list[tuple[str, str]]
 
 
-def text_to_score(
-    preset: Preset, files: Sequence[Path] | None, corpus: str | None, splits: list[str]
-) -> Corpus:
+def files_to_score(files: Sequence[Path] | None, corpus: str | None, splits: list[str]) -> Corpus | None:
+    """Return the user's own text and its references, as the split `"test"`; `None` without files.
+
+    Raises:
+        UserError: files together with a corpus or splits; files that cannot be used.
+    """
+    if not files:
+        return None
+    for option, given in (("--corpus", corpus), ("--split", splits)):
+        if given:
+            raise UserError(f"--files and {option} exclude each other: give one of them")
+    data = open_files(test=files)
+    if not any(map(is_parallel_file, map(Path, files))):  # these have their own languages: not known yet
+        data.pairs("test", *data.languages)
+        data.more_references("test", data.languages[-1])
+    return data
+
+
+def corpus_to_score(preset: Preset, corpus: str | None, splits: list[str]) -> Corpus:
     """Return the text to score a preset on, checked before a model is loaded.
 
     Args:
         preset: the preset.
-        files: the user's own text and its references, which become the split `"test"`.
         corpus: a corpus's name.
         splits: the requested splits; if empty, `splits_to_score` chooses them.
 
     Raises:
-        UserError: files together with a corpus or splits; files that cannot be used; an unknown corpus or
-            split; or nothing is given and the preset does not name a corpus.
+        UserError: an unknown corpus or split; or nothing is given and the preset does not name a corpus.
     """
-    for option, given in (("--corpus", corpus), ("--split", splits)):
-        if files and given:
-            raise UserError(f"--files and {option} exclude each other: give one of them")
-    if files:
-        data = open_files(test=files)
-        if not any(map(is_parallel_file, map(Path, files))):  # these have their own languages: not known yet
-            data.pairs("test", *data.languages)
-            data.more_references("test", data.languages[-1])
-        return data
     data = open_corpus(corpus) if corpus else own_corpus(preset, splits)
     for split in splits:
         data.languages_in(split)

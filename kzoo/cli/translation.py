@@ -120,28 +120,31 @@ def translate(
     from kzoo.text.reading import UnknownCharactersWarning, lacking_line
     from kzoo.text.sentences import SplitTexts
 
-    located = locate(preset)
-    limits = {"min_length": min_length, "no_repeat_ngram": no_repeat_ngram}
-    search = chosen_search(located, beam_size, length_penalty, gnmt, max_length, **limits)
-    glossary = read_terms(terms) if terms else {}
-    document = _document(file, output, n_best > 1 or prefix or image or images) if file else None
-    source, target = _directed(located, document, source, target)
-    split = split or document is not None
     if text and file is not None:
         raise UserError("sentences and --input exclude each other: give one of them")
     if output and not text and is_input(output, file):
         raise UserError(f"{output} is the input, which its translation would replace: give another --output")
     if image and images:
         raise UserError("--image and --images exclude each other: give pictures or features")
-    checked_n(n_best, search)
-    follows = is_followed() and not (text or file or output or image or images or len(prefix or ()) > 1)
-    sentences = document.texts if document else [] if follows else sentences_of(text, file)
+    # Files come before the preset, which may have to be downloaded.
+    glossary = read_terms(terms) if terms else {}
+    document = _document(file, output, n_best > 1 or prefix or image or images) if file else None
+    split = split or document is not None
+    sentences = document.texts if document else sentences_of(None, file) if file else []
     features = open_features(images) if images else None
+    if output:
+        check_writable(output, [path for path in (terms, images) if path])
+    located = locate(preset)
+    limits = {"min_length": min_length, "no_repeat_ngram": no_repeat_ngram}
+    search = chosen_search(located, beam_size, length_penalty, gnmt, max_length, **limits)
+    checked_n(n_best, search)
+    source, target = _directed(located, document, source, target)
+    follows = is_followed() and not (text or file or output or image or images or len(prefix or ()) > 1)
+    if not (file or follows):
+        sentences = sentences_of(text, None)
     shape = None if located.is_converted else located.backbone["config"].get("image_shape")
     if shape and not (image or images):  # say so before the model is loaded
         image_rows(None, 0, tuple(shape))
-    if output:
-        check_writable(output, [path for path in (terms, images) if path])
     needs = {"pictures": image or images, "a prefix": prefix}
     translator = open_translator(located, search, engine, compute_type, device, needs)
     languages = translator.named_direction(source, target)

@@ -34,11 +34,11 @@ def trim(
     from kzoo.hub.preset import METADATA_FILE
     from kzoo.presets.shelf import locate
 
-    located = locate(preset)
     check_replaceable(output, METADATA_FILE, "*")
+    texts = [line for path in text for line in read_lines(path).sentences] if text else None
+    located = locate(preset)
     if output.resolve() == located.place.resolve():
         raise UserError(f"{output} is the preset itself: give another --output")
-    texts = [line for path in text for line in read_lines(path).sentences] if text else None
     start_backend()
     from kzoo.presets import trim as trim_preset
 

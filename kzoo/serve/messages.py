@@ -120,12 +120,11 @@ async def question(request: Request, served: Served, kind: type, keys: Keys | No
     def fields() -> dict:
         if is_json:
             return _json_fields(body)
-        sent = form if media == FORMS[1] else _form_fields(body)
-        sent = {
-            key: re.sub(r"\r\n?", "\n", value) if isinstance(value, str) else value
-            for key, value in sent.items()
-        }
-        return sent | dict(request.query_params)
+        sent = form.multi_items() if media == FORMS[1] else _form_fields(body)
+        found = {}  # of a repeated field, as LibreTranslate, the first; those in the address come first
+        for key, value in [*request.query_params.multi_items(), *sent]:
+            found.setdefault(key, re.sub(r"\r\n?", "\n", value) if isinstance(value, str) else value)
+        return found
 
     def read():
         given = {key: value for key, value in fields().items() if value not in (None, "", [])}
@@ -158,8 +157,8 @@ def _json_fields(body: bytes) -> dict:
     return found
 
 
-def _form_fields(body: bytes) -> dict[str, str]:
+def _form_fields(body: bytes) -> list[tuple[str, str]]:
     try:
-        return dict(parse_qsl(body.decode(), max_num_fields=MOST_FIELDS, errors="strict"))
+        return parse_qsl(body.decode(), max_num_fields=MOST_FIELDS, errors="strict")
     except ValueError:
         raise UserError(f"the body is not a form in UTF-8 of at most {MOST_FIELDS} fields") from None

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from functools import partial
 
 import httpx
 import keras
@@ -15,6 +16,8 @@ from test_serving_process import TEXTS, ask, preset, serving, wait_until  # noqa
 from typer.testing import CliRunner
 
 from kzoo import cli
+from kzoo.cli.console import open_translator
+from kzoo.cli.models_to_serve import ModelsToServe, NamedPreset
 from kzoo.engine.conversion import converted
 from kzoo.engine.loaded_models import LoadedModels
 from kzoo.engine.translator import CTranslate2Translator
@@ -100,6 +103,19 @@ def test_the_first_requests_load_models_within_the_bound(presets, tmp_path):
     assert again.json()["outputs"]["translation"] == expected["b"]
 
 
+def test_several_presets_are_loaded_when_they_are_asked_for(presets):
+    folder, _ = presets
+
+    def served(*names):
+        named = [NamedPreset(name, locate(folder / name), 1, None) for name in names]
+        load = partial(open_translator, engine="auto", loaded_models=LoadedModels())
+        return ModelsToServe(named, lambda one: one.search, load, [], None, False, {}).served()
+
+    assert not any(one.translator.is_loaded for one in served(*NAMES))
+    (alone,) = served("a")
+    assert alone.translator.is_loaded
+
+
 def test_a_server_whose_models_leave_the_memory(presets, tmp_path):
     """And which asks for a key."""
     folder, expected = presets
@@ -147,6 +163,7 @@ def test_a_model_that_cannot_translate_is_found_at_the_start(presets, tmp_path):
         (["--memory", "all"], "'all'"),
         (["--memory", ""], "--memory"),
         (["--keep", "1", "--engine", "keras"], "a, b: Keras"),
+        (["none", "--keys", "nowhere"], "nowhere"),  # before presets are looked for
     ],
 )
 def test_what_cannot_be_is_refused(options, says, presets):

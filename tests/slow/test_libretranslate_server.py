@@ -40,6 +40,8 @@ QUESTIONS = {
     "a text": translate(),
     "a form": ("POST", "/translate", {"data": ASKED}),
     "a form of several parts": ("POST", "/translate", {"files": {k: (None, v) for k, v in ASKED.items()}}),
+    "a form with two texts": ("POST", "/translate", {"data": ASKED | {"q": [DOG, MEN]}}),
+    "a form and the address": ("POST", "/translate", {"data": ASKED, "params": {"q": MEN}}),
     "a list": translate(q=[DOG, MEN]),
     "a list of one": translate(q=[DOG]),
     "two lines": translate(q=f"{DOG}\n{MEN}"),
