@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kzoo.documents.document import Content
+from kzoo.documents.icu import form_pieces
 from kzoo.documents.inline import Piece, Segment, texts
 from kzoo.documents.placeholders import has_words
 from kzoo.documents.tagged import string_of, tagged_pieces
@@ -45,7 +46,7 @@ def _segments(store, path: Path) -> Iterator[Segment]:
 def _message(unit, forms: int, singular: int | None) -> Iterator[Segment]:
     """Yield the texts of a message: one, or those of its singular and its plural."""
     sources = _strings(unit.source)
-    pieces = [tagged_pieces(source) for source in sources]
+    pieces = [form_pieces(tagged_pieces(source)) for source in sources]
     # A document has no segments without words.
     found = {i: source for i, source in enumerate(sources) if not any(map(has_words, texts(pieces[i])))}
 

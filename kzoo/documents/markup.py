@@ -5,7 +5,8 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 
-from kzoo.documents.inline import Inline, Piece, Segment, texts, translated
+from kzoo.documents.anchors import anchored, has_letters
+from kzoo.documents.inline import Inline, Piece, Segment, texts, translated, whole
 from kzoo.errors import UserError
 
 # Elements that stand within a sentence; all others end it.
@@ -15,6 +16,8 @@ INLINE = {
 }
 # As they are; the last is in the table of contents of an EPUB.
 KEPT = {"code", "kbd", "math", "pre", "samp", "script", "style", "svg", "textarea", "var", "docAuthor"}
+# Of these, what stands within a sentence.
+ANCHORED = {"code", "img", "kbd", "math", "samp", "svg", "var"}
 
 
 class Markup:
@@ -103,7 +106,11 @@ def _inline(node) -> bool:
 
     if not _is_element(node):
         return type(node) is NavigableString
-    return node.name in INLINE and not _kept(node) and all(map(_inline, node.contents))
+    return _anchored(node) or node.name in INLINE and not _kept(node) and all(map(_inline, node.contents))
+
+
+def _anchored(element) -> bool:
+    return element.name in ANCHORED or element.name == "sup" and not has_letters(element.get_text())
 
 
 def _kept(element) -> bool:
@@ -113,7 +120,7 @@ def _kept(element) -> bool:
 
 
 def _has_text(nodes: list) -> bool:
-    return any(node.get_text().strip() for node in nodes)
+    return bool(whole(_pieces(nodes)).strip())
 
 
 def _segment(place: str, run) -> Segment:
@@ -121,11 +128,14 @@ def _segment(place: str, run) -> Segment:
         run.clear()
         run.extend(_nodes(pieces))
 
-    return Segment(place, _pieces(run.contents), put)
+    return anchored(Segment(place, _pieces(run.contents), put), lambda piece: _anchored(piece.node))
 
 
 def _pieces(nodes: list) -> list[Piece]:
-    return [Inline(node, _pieces(node.contents)) if _is_element(node) else str(node) for node in nodes]
+    return [
+        Inline(node, [] if _anchored(node) else _pieces(node.contents)) if _is_element(node) else str(node)
+        for node in nodes
+    ]
 
 
 def _nodes(pieces: list[Piece]) -> list:
@@ -135,8 +145,9 @@ def _nodes(pieces: list[Piece]) -> list:
         if isinstance(piece, str):
             found.append(piece)
             continue
-        contents = _nodes(piece.pieces)
-        piece.node.clear()
-        piece.node.extend(contents)
+        if not _anchored(piece.node):
+            contents = _nodes(piece.pieces)
+            piece.node.clear()
+            piece.node.extend(contents)
         found.append(piece.node)
     return found

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from kzoo.documents.anchors import anchored, has_letters
 from kzoo.documents.archive import Archive
 from kzoo.documents.document import Content
 from kzoo.documents.inline import Inline, Piece, Segment, joined, whole
@@ -24,9 +25,11 @@ TEXTS = {"t", "noBreakHyphen"}  # in runs
 PROPERTIES = {"pPr", "sdtPr", "customXmlPr", "smartTagPr"}  # they come first
 # What has no place of its own within a text. Beginnings stay before it, ends behind it. Where something else
 # ends the text, as a field does, they stay where they are.
-BEGINNINGS = {"bookmarkStart", "commentRangeStart", "permStart"}
-ENDS = {"bookmarkEnd", "commentRangeEnd", "permEnd", "proofErr", "endParaRPr", "sdtEndPr"}
+BEGINNINGS = {"bookmarkStart", "commentRangeStart", "moveFromRangeStart", "moveToRangeStart", "permStart"}
+ENDS = {name.replace("Start", "End") for name in BEGINNINGS}
+ENDS |= {"proofErr", "endParaRPr", "sdtEndPr", "del", "moveFrom"}  # deleted text, too
 UNSEEN = {"lastRenderedPageBreak", "softHyphen"}
+NOTES = {"footnoteReference", "endnoteReference"}
 HYPHEN = "\u2011"  # a noBreakHyphen
 # Spelling and languages: what neighbouring runs of one look differ in.
 NO_LOOK = {"lang", "altLang", "noProof", "dirty", "err", "smtClean"}
@@ -47,7 +50,16 @@ def read(path: Path) -> Content:
 def _segments(name: str, tree) -> Iterator[Segment]:
     for number, paragraph in enumerate(list(tree.iter("{*}p")), 1):
         runs = _Runs(paragraph, paragraph.tag.removesuffix("p"))
-        yield Segment(f"{name}, paragraph {number}", runs.pieces, runs.put)
+        yield anchored(Segment(f"{name}, paragraph {number}", runs.pieces, runs.put), _is_note)
+
+
+def _is_note(piece: Inline) -> bool:
+    """Return whether a piece is the number of a note, set by Word or by hand."""
+    if isinstance(piece.node, _Runs):
+        return False
+    raised = piece.node.find("{*}rPr/{*}vertAlign")
+    by_hand = raised is not None and "superscript" in raised.values() and not has_letters(whole([piece]))
+    return by_hand or any(local_name(part) in NOTES for part in piece.node)
 
 
 class _Runs:

@@ -1,16 +1,19 @@
 """Texts of OpenDocument (ODF 1.3), such as LibreOffice writes them."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from kzoo.documents.anchors import anchored
 from kzoo.documents.archive import Archive
 from kzoo.documents.document import Content
-from kzoo.documents.inline import Segment
+from kzoo.documents.inline import Inline, Segment
 from kzoo.documents.xml import fill, local_name, mixed_pieces, parsed, serialized
 
 INLINE = {"span", "a"}
 CHARACTERS = {"s": " ", "soft-page-break": ""}
+ANCHORED = {"note", "bookmark"}
 NOT_TRANSLATED = {"annotation", "tracked-changes"}
 REVISIONS = "{http://openoffice.org/2009/office}"
 
@@ -31,11 +34,16 @@ def _segments(name: str, tree) -> Iterator[Segment]:
     for number, element in enumerate(tree.iter("{*}p", "{*}h"), 1):
         if not any(local_name(above) in NOT_TRANSLATED for above in element.iterancestors()):
             pieces = mixed_pieces(element, _is_inline, CHARACTERS)
-            yield Segment(f"{name}, paragraph {number}", pieces, lambda new, at=element: fill(at, new))
+            place, put = f"{name}, paragraph {number}", partial(fill, element)
+            yield anchored(Segment(place, pieces, put), _is_anchored)
 
 
 def _is_inline(element) -> bool:
     return local_name(element) in INLINE
+
+
+def _is_anchored(piece: Inline) -> bool:
+    return local_name(piece.node) in ANCHORED
 
 
 def _strip_revisions(tree):

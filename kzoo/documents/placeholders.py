@@ -19,6 +19,8 @@ PLACEHOLDER = regex.compile(
     | (?<!\d)%(?:\(\w+\)|\d+\$)?[-+\#0]*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcrsap@]
     | &\#?\w+;
     | \[X\d+X\]  # what Weblate sends for those above
+    | \$t\([^()]*\) | (?<![\w:/]):[a-z_]\w*+  # of i18next, of Laravel
+    | (?<![\w&])\#\w*+  # ICU's number, hashtags
     | (?<![\w.,])\d++(?:[.,:/]\d++)*+(?![\w])
     """,
     regex.VERBOSE,

@@ -20,7 +20,8 @@ CUE = re.compile(
 UNBROKEN = "\0"  # stands for a space within a tag
 # A dash begins what another person says. Not those of <i>black</i>-and-white and -5.
 SAID = re.compile(TAG.pattern[:-1] + r"|(?<![^\n>}])[-–—](?=[^\da-z])\s*)")
-WRAPPED = re.compile(r"\r?\n(?!(?:\s|<[^<>]*>|\{\\[^{}]*\})*[-–—])")
+WRAPPED = re.compile(r"(?<![\]♪♫])\r?\n(?!(?:\s|<[^<>]*>|\{\\[^{}]*\})*[-–—\[♪♫])")  # nor sounds
+TIMESTAMP = re.compile(r"<\d+:[\d:.]+>")  # when a word is shown; the words of the translation are others
 
 
 def read(path: Path) -> Content:
@@ -37,7 +38,7 @@ def read(path: Path) -> Content:
 
     def segments() -> Iterator[Segment]:
         for cue in CUE.finditer(text):
-            shown, times = cue["text"], cue["times"].strip()
+            shown, times = TIMESTAMP.sub("", cue["text"]), cue["times"].strip()
             pieces = tagged_pieces(WRAPPED.sub(" ", shown).replace("\r\n", "\n"), SAID)
             yield Segment(f"at {times}", pieces, lambda pieces, at=cue: put(at, pieces))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kzoo.documents.document import Content
+from kzoo.documents.icu import form_pieces
 from kzoo.documents.inline import Piece, Segment
 from kzoo.documents.tagged import string_of, tagged_pieces
 from kzoo.errors import UserError
@@ -30,7 +31,7 @@ def read(path: Path) -> Content:
             if not match[2]:
                 # JSON may escape half of a surrogate pair, which is no character.
                 string = json.loads(match[1]).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-                pieces = tagged_pieces(string)
+                pieces = form_pieces(tagged_pieces(string))
                 yield Segment(f"line {line}", pieces, lambda pieces, at=before: put(at, pieces))
 
     def put(start: int, pieces: list[Piece]):

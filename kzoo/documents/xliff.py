@@ -4,18 +4,27 @@ https://docs.oasis-open.org/xliff/v1.2/os/xliff-core.html, https://docs.oasis-op
 """
 
 import copy
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from kzoo.data.translation_memories import UNTRANSLATED
+from kzoo.documents.anchors import anchored
 from kzoo.documents.document import Content
-from kzoo.documents.inline import Piece, Segment
+from kzoo.documents.icu import form_pieces
+from kzoo.documents.inline import Inline, Piece, Segment, joined
+from kzoo.documents.tagged import tagged_pieces
 from kzoo.documents.xml import fill, local_name, mixed_pieces, parsed, serialized
 from kzoo.errors import UserError
 from kzoo.text.languages import main_code
 
 INLINE = {"g", "mrk", "pc"}
+# Elements that end what another with the same key begins, where a tool does not nest them.
+BEGINS = {"ept": "bpt", "ex": "bx", "ec": "sc"}
+PAIRS, PAIR_KEYS = BEGINS.keys() | BEGINS.values(), ("rid", "startRef", "id")
+# Tags that are written as text, as in web pages; and line ends, where they are more than a layout.
+TAGS, LINES = re.compile(r"(</?\w[^<>]*>)"), re.compile(r"(</?\w[^<>]*>|\n)")
 SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
@@ -55,9 +64,21 @@ def _segments(root) -> Iterator[Segment]:
 
 
 def _is_translated(part, target) -> bool:
-    if target is None or not (len(target) or (target.text or "").strip()):
-        return False
-    return (target.get("state") or part.get("state")) not in UNTRANSLATED
+    return _is_reviewed(part, target) and all(map(_has_text, [target, *_marks(target)]))
+
+
+def _is_reviewed(part, target) -> bool:
+    """Return whether what a target has is a translation."""
+    return target is not None and (target.get("state") or part.get("state")) not in UNTRANSLATED
+
+
+def _has_text(element) -> bool:
+    return bool("".join(element.itertext()).strip())
+
+
+def _marks(element) -> list:
+    """Return the elements of the segments in a source or target of XLIFF 1.2."""
+    return [mark for mark in element.iter("{*}mrk") if mark.get("mtype") == "seg"]
 
 
 def _parts(place: str, old: bool, part, source, target) -> Iterator[Segment]:
@@ -73,7 +94,7 @@ def _parts(place: str, old: bool, part, source, target) -> Iterator[Segment]:
         new.set("state", "needs-review-translation")
 
     def put(element, pieces: list[Piece]):
-        fill(element, pieces)
+        fill(element, _unpaired(pieces))
         if new.getparent() is None:
             if target is None:
                 new.tail = None
@@ -84,12 +105,69 @@ def _parts(place: str, old: bool, part, source, target) -> Iterator[Segment]:
             if not old:
                 part.set("state", "translated")
 
-    segments = [mark for mark in new.iter("{*}mrk") if mark.get("mtype") == "seg"]
-    for element in segments or [new]:
-        yield Segment(place, mixed_pieces(element, _is_inline), lambda pieces, at=element: put(at, pieces))
+    tags, found = LINES if _keeps_lines(model) else TAGS, _marks(target) if _is_reviewed(part, target) else []
+    done = {mark.get("mid"): mark for mark in found if _has_text(mark)}
+    for element in _marks(new) or [new]:
+        if (kept := done.get(element.get("mid"))) is not None:
+            element.text, element[:] = kept.text, copy.deepcopy(kept[:])
+            continue
+        pieces = form_pieces(_paired(mixed_pieces(element, _is_inline), tags))
+        segment = Segment(place, pieces, lambda pieces, at=element: put(at, pieces))
+        yield anchored(segment, _is_value) if _lone(pieces) == 1 else segment
 
 
 def _is_inline(element) -> bool:
     """Return whether an element's text is translated: of a name that stays the same, it is not."""
     kept = element.get("mtype") == "protected" or element.get("translate") == "no"
     return local_name(element) in INLINE and not kept
+
+
+def _keeps_lines(element) -> bool:
+    said = (above.get(SPACE) for above in (element, *element.iterancestors()))
+    return next(filter(None, said), None) == "preserve"
+
+
+def _lone(pieces: list[Piece]) -> int:
+    """Return the number of elements without text: if there are several, their order may have a meaning."""
+    elements = [piece for piece in pieces if isinstance(piece, Inline)]
+    return sum(_lone(element.pieces) if element.pieces else 1 for element in elements)
+
+
+def _is_value(piece: Inline) -> bool:
+    """Return whether a piece stands for a value in a sentence; not for a line break."""
+    if isinstance(piece.node, tuple) or local_name(piece.node) not in {"x", "ph"}:
+        return False
+    about = " ".join([*piece.node.values(), *piece.node.itertext()])
+    return piece.node.get("ctype") != "lb" and "<br" not in about
+
+
+def _paired(pieces: list[Piece], tags: re.Pattern) -> list[Piece]:
+    """Return pieces with one element, whose node is a pair, for each two that begin and end markup."""
+    found, begun = [], {}
+    for piece in pieces:
+        if isinstance(piece, str):
+            found += tagged_pieces(piece, tags)
+            continue
+        name, get = local_name(piece.node), piece.node.get
+        key = next(filter(None, map(get, PAIR_KEYS)), None) if name in PAIRS else None
+        place, begin = begun.get((BEGINS.get(name), key), (len(found), None))
+        if place < len(found) and found[place] is begin:
+            found[place:] = [Inline((begin.node, piece.node), joined(found[place + 1 :]))]
+        else:
+            found.append(piece._replace(pieces=_paired(piece.pieces, tags)))
+            begun[name, key] = len(found) - 1, found[-1]
+    return joined(found)
+
+
+def _unpaired(pieces: list[Piece]) -> list[Piece]:
+    """Return the pieces that `_paired` was given, or their translations."""
+    found = []
+    for piece in pieces:
+        if isinstance(piece, str):
+            found.append(piece)
+        elif isinstance(piece.node, tuple):
+            begin, end = (one if isinstance(one, str) else Inline(one, []) for one in piece.node)
+            found += [begin, *_unpaired(piece.pieces), end]
+        else:
+            found.append(piece._replace(pieces=_unpaired(piece.pieces)))
+    return joined(found)

@@ -20,6 +20,7 @@ from kzoo.documents.placeholders import has_words, keeps
         ("On 24.12.2024 at 7:30, 1,000.5 km, 1st, B2B", ["24.12.2024", "7:30", "1,000.5"]),
         ("Open [X5X] or [X 5X], a [X12X].", ["[X5X]", "[X12X]"]),
         ("Tom &amp; {n, plural, other {# cats}}", ["&amp;", "{n, plural, other {# cats}}"]),
+        ("# of :count, $t(my.key), #tag, C#, a: b", ["#", ":count", "$t(my.key)", "#tag"]),
     ],
 )  # fmt: skip
 def test_what_is_a_placeholder(text, placeholders):

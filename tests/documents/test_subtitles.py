@@ -1,7 +1,7 @@
 """The lines of translated cues."""
 
 import pytest
-from made_up import MadeUp
+from made_up import MadeUp, in_order
 
 from kzoo.documents import translate_document
 
@@ -34,3 +34,19 @@ def test_the_dashes_of_speakers_stay(tmp_path):
     translate_document(path, output, model, "en", "de")
     assert set(model.asked) >= {"Dog?", "Cat!"}
     assert output.read_text("utf-8").lower() == CUE.format(text).lower()
+
+
+def test_cues_that_show_a_word_at_a_time(tmp_path):
+    text = "A<00:01.200><c> dog</c><00:01.400><c> runs</c>"
+    (tmp_path / "a.vtt").write_text(f"WEBVTT\n\n00:01.000 --> 00:02.000\n{text}\n", "utf-8")
+    model = MadeUp(str.upper, in_order)
+    translate_document(tmp_path / "a.vtt", tmp_path / "b.vtt", model, "en", "de")
+    assert model.asked == ["A dog runs"]
+    assert (tmp_path / "b.vtt").read_text("utf-8").endswith("\nA <c>DOG</c> <c>RUNS</c>\n")
+
+
+def test_sounds_have_lines_of_their_own(tmp_path):
+    (tmp_path / "a.srt").write_text(CUE.format("[music]\n♪ A dog\nruns ♪"), encoding="utf-8")
+    model = MadeUp(str.upper, in_order)
+    translate_document(tmp_path / "a.srt", tmp_path / "b.srt", model, "en", "de")
+    assert (tmp_path / "b.srt").read_text("utf-8") == CUE.format("[MUSIC]\n♪ A DOG RUNS ♪")

@@ -1,0 +1,77 @@
+"""Notes and code within a sentence: it is translated whole, and they stay behind their words."""
+
+import zipfile
+
+import pytest
+from made_up import MadeUp
+
+from kzoo.documents import translate_document
+
+pytest.importorskip("bs4")
+pytest.importorskip("lxml")
+
+HTML = {
+    "Two men <code>a</code> sit": "sit men <code>a</code> Two",
+    "Two men <code>a</code>, sit here": "here sit men <code>a</code>, Two",
+    '<b>big dog</b><img src="a"/> runs': 'runs <b>dog big</b><img src="a"/>',
+    # Where they end a text: at its ends, side by side, and within a word.
+    "Two men<sup>1</sup> sit": "sit men<sup>1</sup> Two",
+    "<code>a</code> Two men <code>b</code>": "<code>a</code> men Two <code>b</code>",
+    "Two men <code>a</code><code>b</code> sit": "men Two <code>a</code><code>b</code> sit",
+    "Two <code>man</code>s sit": "Two <code>man</code>sit s",
+}
+
+
+def backwards(path, output):
+    """Write a document's translation, in which a sentence's words are backwards."""
+    aligned = MadeUp(
+        lambda text: " ".join(text.split()[::-1]), lambda source, target: range(len(target))[::-1]
+    )
+    assert translate_document(path, output, aligned, "en", "de") == []
+
+
+@pytest.mark.parametrize("html", HTML)
+def test_code_and_pictures_in_html(tmp_path, html):
+    path, output = tmp_path / "a.html", tmp_path / "b.html"
+    path.write_text(f"<p>{html}</p>", "utf-8")
+    backwards(path, output)
+    assert output.read_text("utf-8") == f"<p>{HTML[html]}</p>"
+
+
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+DOCX = (
+    '<w:p><w:r><w:t>{}</w:t></w:r><w:r><w:footnoteReference w:id="1"/></w:r>'
+    '<w:r><w:t xml:space="preserve">{}</w:t></w:r></w:p>'
+)
+BY_HAND = (
+    '<w:p><w:r><w:t>{}</w:t></w:r><w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>{}</w:t></w:r>'
+    '<w:r><w:t xml:space="preserve">{}</w:t></w:r></w:p>'
+)
+T = 'xmlns:t="urn:oasis:names:tc:opendocument:xmlns:text:1.0"'
+ODT = "<t:p>{}<t:note><t:note-body><t:p>{}</t:p></t:note-body></t:note>{}</t:p>"
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "form", "old", "new"),
+    [
+        ("a.docx", "word/document.xml", f"<w:document {W}>{DOCX}</w:document>", *(
+            ("Two men", " sit"),
+            ("sit men", " Two"),
+        )),
+        ("a.docx", "word/document.xml", f"<w:document {W}>{BY_HAND}</w:document>", *(
+            ("Two men", "1", " sit"),
+            ("sit men", "1", " Two"),
+        )),
+        ("a.odt", "content.xml", f"<t:document {T}>{ODT}</t:document>", *(
+            ("Two men", "A note", " sit"),
+            ("sit men", "note A", " Two"),
+        )),
+    ],
+)  # fmt: skip
+def test_notes(tmp_path, name, part, form, old, new):
+    path, output = tmp_path / name, tmp_path / f"new-{name}"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(part, form.format(*old))
+    backwards(path, output)
+    with zipfile.ZipFile(output) as archive:
+        assert form.format(*new) in archive.read(part).decode()

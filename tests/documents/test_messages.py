@@ -1,0 +1,132 @@
+"""Messages of programs: the forms of ICU's, and the markup that XLIFF has as pairs of elements or as text."""
+
+import json
+
+import pytest
+from made_up import MadeUp, in_order
+
+from kzoo.documents import translate_document
+
+pytest.importorskip("bs4")
+etree = pytest.importorskip("lxml.etree")
+
+
+def translated(path, content):
+    """Return the translation of a file, in capitals, and what was asked for."""
+    path.write_text(content, "utf-8")
+    capitals, output = MadeUp(str.upper, in_order), path.with_name(f"new-{path.name}")
+    assert translate_document(path, output, capitals, "en", "de") == []
+    return output.read_text("utf-8"), capitals.asked
+
+
+ICU = {
+    "{n, plural, =0 {No dogs} one {# dog} other {# dogs}}": (
+        "{n, plural, =0 {NO DOGS} one {# DOG} other {# DOGS}}"
+    ),
+    "You and {n,plural,offset:1 one{a dog} other{{m} dogs}}.": (
+        "YOU AND {n,plural,offset:1 one{A DOG} other{{m} DOGS}}."
+    ),
+    "{who, select, male {{n, selectordinal, one {His #st dog} other {His}}} other {<b>A</b> {what}}} ran": (
+        "{who, select, male {{n, selectordinal, one {HIS #st DOG} other {HIS}}} other {<b>A</b> {what}}} RAN"
+    ),
+}
+
+
+@pytest.mark.parametrize("message", ICU)
+def test_forms_of_icu(tmp_path, message):
+    found, _ = translated(tmp_path / "a.json", json.dumps({"key": message}))
+    assert json.loads(found)["key"] == ICU[message]
+
+
+XLIFF1 = '<xliff version="1.2"><file source-language="en" target-language="de"><body><trans-unit id="1">{}'
+XLIFF2 = '<xliff version="2.0" srcLang="en" trgLang="de"><file id="1"><unit id="1"><segment>{}'
+ENDS = {XLIFF1: "</trans-unit></body></file></xliff>", XLIFF2: "</segment></unit></file></xliff>"}
+
+
+@pytest.mark.parametrize(
+    ("form", "source", "target", "texts"),
+    [
+        (
+            XLIFF1,
+            'A <bpt id="1">&lt;b></bpt>dog<ept id="1"/> <bx id="2"/>runs<ex id="3" rid="2"/>',
+            'A <bpt id="1">&lt;b></bpt>DOG<ept id="1"/> <bx id="2"/>RUNS<ex id="3" rid="2"/>',
+            ["A dog runs"],
+        ),
+        (
+            XLIFF2,
+            'A <sc id="1"/>dog<ec startRef="1"/> runs<ec isolated="yes" id="2"/>',
+            'A <sc id="1"/>DOG<ec startRef="1"/> RUNS<ec isolated="yes" id="2"/>',
+            ["A dog runs"],
+        ),
+        (
+            XLIFF1,
+            '<bpt id="1"/>A <bpt id="2"/>dog<ept id="1"/> runs<ept id="2"/>.',
+            '<bpt id="1"/>A <bpt id="2"/>DOG<ept id="1"/> RUNS<ept id="2"/>.',
+            ["A", "dog"],
+        ),
+        (
+            XLIFF1,
+            "&lt;p&gt;A &lt;b&gt;dog&lt;/b&gt; runs.&lt;/p&gt;&lt;p&gt;Enter &lt;name&gt;&lt;/p&gt;",
+            "&lt;p&gt;A &lt;b&gt;DOG&lt;/b&gt; RUNS.&lt;/p&gt;&lt;p&gt;ENTER &lt;name&gt;&lt;/p&gt;",
+            ["A dog runs.", "Enter"],
+        ),
+        (
+            XLIFF1,
+            '{n, plural, =1 {One <x id="2"/>} other {<g id="1">Two</g> dogs}}',
+            '{n, plural, =1 {ONE <x id="2"/>} other {<g id="1">TWO</g> DOGS}}',
+            ["One", "Two dogs"],
+        ),
+        (
+            XLIFF1,
+            'Hello <x id="1"/>, a dog <g id="2">runs</g>',
+            'HELLO <x id="1"/>, A DOG <g id="2">RUNS</g>',
+            ["Hello, a dog runs"],
+        ),
+        (
+            XLIFF1,
+            'Hello <x id="1"/>, <ph id="2"/>a dog <x id="3" ctype="lb"/>',
+            'HELLO <x id="1"/>, <ph id="2"/>A DOG <x id="3" ctype="lb"/>',
+            ["Hello", "a dog"],
+        ),
+        (
+            XLIFF2,
+            'A dog <ph id="1" equiv="&lt;br/>"/> runs',
+            'A DOG <ph id="1" equiv="&lt;br/>"/> RUNS',
+            ["A dog", "runs"],
+        ),
+    ],
+)  # fmt: skip
+def test_markup_in_xliff(tmp_path, form, source, target, texts):
+    content = form.format(f"<source>{source}</source>") + ENDS[form]
+    found, asked = translated(tmp_path / "a.xlf", content)
+    new = etree.fromstring(found.encode()).find(".//{*}target")
+    expected = etree.fromstring(f"<target>{target}</target>")
+    new.attrib.clear()
+    assert etree.tostring(new, method="c14n", with_tail=False) == etree.tostring(expected, method="c14n")
+    assert set(texts) <= set(asked)
+
+
+SEGMENTS = '<mrk mtype="seg" mid="1">{}</mrk> <mrk mtype="seg" mid="2">{}</mrk>'
+
+
+@pytest.mark.parametrize(
+    ("target", "state", "expected"),
+    [
+        (("", ""), "", ("A DOG.", "A CAT.")),
+        (("", "Eine <g id='1'>Katze</g>."), "", ("A DOG.", 'Eine <g id="1">Katze</g>.')),
+        (("A dog.", "A cat."), ' state="new"', ("A DOG.", "A CAT.")),
+    ],
+)
+def test_segments_without_a_translation(tmp_path, target, state, expected):
+    """Those that have one keep it."""
+    parts = f"<source>A dog. A cat.</source><seg-source>{SEGMENTS.format('A dog.', 'A cat.')}</seg-source>"
+    parts += f"<target{state}>{SEGMENTS.format(*target)}</target>"
+    found, _ = translated(tmp_path / "a.xlf", XLIFF1.format(parts) + ENDS[XLIFF1])
+    assert f">{SEGMENTS.format(*expected)}</target>" in found
+
+
+@pytest.mark.parametrize(("space", "target"), [("preserve", "A DOG\n  A CAT"), ("default", "A DOG A CAT")])
+def test_line_ends_of_xliff(tmp_path, space, target):
+    unit = f'<source xml:space="{space}">A dog\n  a cat</source>'
+    found, _ = translated(tmp_path / "a.xlf", XLIFF1.format(unit) + ENDS[XLIFF1])
+    assert f">{target}</target>" in found
