@@ -4,8 +4,7 @@
 # An expert expects: `ParquetFile(path).iter_batches(1000)` reads a file that is larger than the memory: a batch of rows
 # at a time, or a row group.
 # What happens: by default, `pre_buffer=True` reads the chosen columns of all row groups into memory before the first
-# batch, and keeps them until the reader is closed. `pre_buffer=False` keeps one row group; with `buffer_size=`, too, only
-# what a batch needs.
+# batch. `pre_buffer=False` reads one row group; with `buffer_size=`, too, little more than a batch needs.
 # Why it matters: parallel text comes as Parquet (Hugging Face's data sets), and is read in batches because it is larger
 # than the memory.
 #

@@ -8,8 +8,7 @@ from kzoo.documents.inline import Inline, Piece, Segment, joined
 
 # From the end of a text: its last word, or mark.
 LAST_WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
-# A text with letters, whose beginning is not the rest of a word.
-GOES_ON = re.compile(r"(?=\W)[\W\d_]*[^\W\d_]")
+Test = Callable[[Inline], bool]
 
 
 class Anchor(NamedTuple):
@@ -24,47 +23,52 @@ def has_letters(text: str) -> bool:
     return any(map(str.isalpha, text))
 
 
-def anchored(segment: Segment, is_anchored: Callable[[Inline], bool]) -> Segment:
+def anchored(segment: Segment, is_anchored: Test, is_unseen: Test = lambda _: False) -> Segment:
     """Return a segment whose texts go on through some elements, which stay as they are, behind their words.
 
     Args:
         segment: of a format.
         is_anchored: whether an element is one of these. At the beginning or the end of a text, and within a
             word, it ends the text.
+        is_unseen: whether it shows nothing, and so may change places with a space.
     """
 
     def put(new: list[Piece]):
         segment.put(_released(new))
 
-    return segment._replace(pieces=_anchored(segment.pieces, is_anchored), put=put)
+    return segment._replace(pieces=_anchored(segment.pieces, is_anchored, is_unseen), put=put)
 
 
-def _anchored(pieces: list[Piece], is_anchored: Callable[[Inline], bool]) -> list[Piece]:
+def _anchored(pieces: list[Piece], is_anchored: Test, is_unseen: Test) -> list[Piece]:
     found = []
     for number, piece in enumerate(pieces):
-        before = found[-1] if found else None
         if isinstance(piece, str):
             found.append(piece)
-            continue
-        if not is_anchored(piece):
-            found.append(piece._replace(pieces=_anchored(piece.pieces, is_anchored)))
-            continue
-        piece = piece._replace(pieces=[])  # as it is
-        if not _goes_on(pieces[number + 1 : number + 2]):
-            found.append(piece)
-        elif isinstance(before, str) and (word := LAST_WORD.match(before.rstrip()[::-1])):
-            end = len(before.rstrip())
-            start = end - word.end()
-            found[-1:] = [before[:start], Inline(Anchor(before[end:], piece), [before[start:end]])]
-        elif isinstance(before, Inline) and before.pieces:
-            found[-1] = Inline(Anchor("", piece), [before])
+        elif not is_anchored(piece):
+            found.append(piece._replace(pieces=_anchored(piece.pieces, is_anchored, is_unseen)))
         else:
-            found.append(piece)
+            element = piece._replace(pieces=[])  # as it is
+            before = found[-1] if found else ""
+            following = pieces[number + 1] if number + 1 < len(pieces) else ""
+            new = _behind_a_word(element, before, following, is_unseen(element))
+            found[-1:] = new or [*found[-1:], element]
     return joined(found)
 
 
-def _goes_on(following: list[Piece]) -> bool:
-    return bool(following) and isinstance(following[0], str) and bool(GOES_ON.match(following[0]))
+def _behind_a_word(element: Inline, before: Piece, following: Piece, unseen: bool) -> list[Piece] | None:
+    """Return the last word before an element with it, and what is before it; `None` if it ends the text."""
+    if not (isinstance(following, str) and has_letters(following)):
+        return None
+    joins = following[0].isalnum()
+    if isinstance(before, Inline):
+        return [Inline(Anchor("", element), [before])] if before.pieces and not joins else None
+    words = before.rstrip()
+    word, space = LAST_WORD.match(words[::-1]), before[len(words) :]
+    if word is None or joins and not (space and unseen):
+        return None
+    start = len(words) - word.end()
+    anchor = Anchor("" if joins else space, element)
+    return [words[:start], Inline(anchor, [words[start:]]), space if joins else ""]
 
 
 def _released(pieces: list[Piece]) -> list[Piece]:

@@ -15,7 +15,7 @@ from kzoo.documents.document import Content
 from kzoo.documents.icu import form_pieces
 from kzoo.documents.inline import Inline, Piece, Segment, joined
 from kzoo.documents.tagged import tagged_pieces
-from kzoo.documents.xml import fill, local_name, mixed_pieces, parsed, serialized
+from kzoo.documents.xml import fill, local_name, mixed_pieces, paired, parsed, serialized, unpaired
 from kzoo.errors import UserError
 from kzoo.text.languages import main_code
 
@@ -94,7 +94,7 @@ def _parts(place: str, old: bool, part, source, target) -> Iterator[Segment]:
         new.set("state", "needs-review-translation")
 
     def put(element, pieces: list[Piece]):
-        fill(element, _unpaired(pieces))
+        fill(element, unpaired(pieces))
         if new.getparent() is None:
             if target is None:
                 new.tail = None
@@ -111,7 +111,7 @@ def _parts(place: str, old: bool, part, source, target) -> Iterator[Segment]:
         if (kept := done.get(element.get("mid"))) is not None:
             element.text, element[:] = kept.text, copy.deepcopy(kept[:])
             continue
-        pieces = form_pieces(_paired(mixed_pieces(element, _is_inline), tags))
+        pieces = form_pieces(paired(_tagged(mixed_pieces(element, _is_inline), tags), _mark_of))
         segment = Segment(place, pieces, lambda pieces, at=element: put(at, pieces))
         yield anchored(segment, _is_value) if _lone(pieces) == 1 else segment
 
@@ -141,33 +141,20 @@ def _is_value(piece: Inline) -> bool:
     return piece.node.get("ctype") != "lb" and "<br" not in about
 
 
-def _paired(pieces: list[Piece], tags: re.Pattern) -> list[Piece]:
-    """Return pieces with one element, whose node is a pair, for each two that begin and end markup."""
-    found, begun = [], {}
-    for piece in pieces:
-        if isinstance(piece, str):
-            found += tagged_pieces(piece, tags)
-            continue
-        name, get = local_name(piece.node), piece.node.get
-        key = next(filter(None, map(get, PAIR_KEYS)), None) if name in PAIRS else None
-        place, begin = begun.get((BEGINS.get(name), key), (len(found), None))
-        if place < len(found) and found[place] is begin:
-            found[place:] = [Inline((begin.node, piece.node), joined(found[place + 1 :]))]
-        else:
-            found.append(piece._replace(pieces=_paired(piece.pieces, tags)))
-            begun[name, key] = len(found) - 1, found[-1]
-    return joined(found)
-
-
-def _unpaired(pieces: list[Piece]) -> list[Piece]:
-    """Return the pieces that `_paired` was given, or their translations."""
+def _tagged(pieces: list[Piece], tags: re.Pattern) -> list[Piece]:
+    """Return pieces in whose strings tags are elements."""
     found = []
     for piece in pieces:
         if isinstance(piece, str):
-            found.append(piece)
-        elif isinstance(piece.node, tuple):
-            begin, end = (one if isinstance(one, str) else Inline(one, []) for one in piece.node)
-            found += [begin, *_unpaired(piece.pieces), end]
+            found += tagged_pieces(piece, tags)
         else:
-            found.append(piece._replace(pieces=_unpaired(piece.pieces)))
+            found.append(piece._replace(pieces=_tagged(piece.pieces, tags)))
     return joined(found)
+
+
+def _mark_of(element) -> tuple[tuple, bool] | None:
+    name = local_name(element)
+    if name not in PAIRS:
+        return None
+    key = next(filter(None, map(element.get, PAIR_KEYS)), None)
+    return (BEGINS.get(name, name), key), name in BEGINS

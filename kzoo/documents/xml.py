@@ -1,7 +1,7 @@
 """XML as trees of lxml, read without entities, and elements with mixed content as pieces of text."""
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from types import MappingProxyType
 
 from kzoo.data.safe_xml import SAFE_XML, check_declares_no_entities, check_no_entities
@@ -79,3 +79,42 @@ def fill(element, pieces: list[Piece]):
             element.text = (element.text or "") + piece
         else:
             last.tail = (last.tail or "") + piece
+
+
+def paired(pieces: list[Piece], mark_of: Callable[..., tuple[Hashable, bool] | None]) -> list[Piece]:
+    """Return pieces with one element, whose node is a pair, for two that say where something begins and ends.
+
+    Args:
+        pieces: of `mixed_pieces`.
+        mark_of: function from an element to what both have in common and whether it is the end; `None` for
+            any other element.
+    """
+    found, begun = [], {}
+    for piece in pieces:
+        if isinstance(piece, str) or isinstance(piece.node, tuple):
+            found.append(piece)
+        elif (mark := mark_of(piece.node)) is None:
+            found.append(piece._replace(pieces=paired(piece.pieces, mark_of)))
+        else:
+            key, is_end = mark
+            place, begin = begun.get(key, (len(found), None)) if is_end else (len(found), None)
+            if place < len(found) and found[place] is begin:
+                found[place:] = [Inline((begin.node, piece.node), joined(found[place + 1 :]))]
+            else:
+                found.append(piece)
+                begun[key] = place, piece
+    return joined(found)
+
+
+def unpaired(pieces: list[Piece]) -> list[Piece]:
+    """Return pieces as `paired` is given them; nodes may be pairs of strings, too."""
+    found = []
+    for piece in pieces:
+        if isinstance(piece, str):
+            found.append(piece)
+        elif isinstance(piece.node, tuple):
+            begin, end = (one if isinstance(one, str) else Inline(one, []) for one in piece.node)
+            found += [begin, *unpaired(piece.pieces), end]
+        else:
+            found.append(piece._replace(pieces=unpaired(piece.pieces)))
+    return joined(found)
