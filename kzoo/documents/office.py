@@ -20,7 +20,8 @@ PARTS = {
     ".docx": (r"word/(document|header|footer|footnotes|endnotes)\d*\.xml", "word/"),
     ".pptx": (r"ppt/(slides|notesSlides|diagrams)/\w+\.xml", "ppt/"),
 }
-CONTAINERS = {"bdo", "customXml", "dir", "hyperlink", "ins", "moveTo", "sdt", "smartTag"}  # of runs
+MARKED = "marked"  # an element around what a bookmark or a comment is on, while the document is read
+CONTAINERS = {"bdo", "customXml", "dir", "hyperlink", "ins", "moveTo", "sdt", "smartTag", MARKED}  # of runs
 TEXTS = {"t", "noBreakHyphen"}  # in runs
 PROPERTIES = {"pPr", "sdtPr", "customXmlPr", "smartTagPr"}  # they come first
 # What has no place of its own within a text. Beginnings stay before it, ends behind it. Where something else
@@ -29,7 +30,7 @@ BEGINNINGS = {"bookmarkStart", "commentRangeStart", "moveFromRangeStart", "moveT
 ENDS = {name.replace("Start", "End") for name in BEGINNINGS}
 ENDS |= {"proofErr", "endParaRPr", "sdtEndPr", "del", "moveFrom"}  # deleted text, too
 UNSEEN = {"lastRenderedPageBreak", "softHyphen"}
-NOTES = {"footnoteReference", "endnoteReference"}
+NOTES = {"footnoteReference", "endnoteReference", "commentReference"}
 HYPHEN = "\u2011"  # a noBreakHyphen
 # Spelling and languages: what neighbouring runs of one look differ in.
 NO_LOOK = {"lang", "altLang", "noProof", "dirty", "err", "smtClean"}
@@ -40,17 +41,39 @@ def read(path: Path) -> Content:
     """Read a .docx or .pptx."""
     archive = Archive(path, *PARTS[path.suffix.lower()])
     trees = {name: parsed(content, f"{path}: {name}") for name, content in archive.parts.items()}
+    from lxml import etree
 
     def write(file: BinaryIO, target: str | None):
+        for tree in trees.values():
+            etree.strip_tags(tree, MARKED)
         archive.write(file, {name: serialized(tree) for name, tree in trees.items()})
 
     return Content((segment for name, tree in trees.items() for segment in _segments(name, tree)), write)
 
 
 def _segments(name: str, tree) -> Iterator[Segment]:
+    _enclose(tree)
     for number, paragraph in enumerate(list(tree.iter("{*}p")), 1):
         runs = _Runs(paragraph, paragraph.tag.removesuffix("p"))
-        yield anchored(Segment(f"{name}, paragraph {number}", runs.pieces, runs.put), _is_note)
+        yield anchored(Segment(f"{name}, paragraph {number}", runs.pieces, runs.put), _is_note, _is_comment)
+
+
+def _enclose(tree):
+    """Put what a bookmark or a comment of Word is on into an element, if it is within a paragraph."""
+    for kind in ("bookmark", "commentRange"):
+        begun = {}
+        for element in list(tree.iter(f"{{*}}{kind}Start", f"{{*}}{kind}End")):
+            key = next((value for name, value in element.items() if name.endswith("}id")), None)
+            if local_name(element).endswith("Start"):
+                begun[key] = element
+                continue
+            start, parent = begun.pop(key, None), element.getparent()
+            if start is not None and start.getparent() is parent and local_name(parent) == "p":
+                marked = start.makeelement(MARKED)
+                start.addprevious(marked)
+                while marked.getnext() is not element:
+                    marked.append(marked.getnext())
+                marked.append(element)
 
 
 def _is_note(piece: Inline) -> bool:
@@ -60,6 +83,10 @@ def _is_note(piece: Inline) -> bool:
     raised = piece.node.find("{*}rPr/{*}vertAlign")
     by_hand = raised is not None and "superscript" in raised.values() and not has_letters(whole([piece]))
     return by_hand or any(local_name(part) in NOTES for part in piece.node)
+
+
+def _is_comment(piece: Inline) -> bool:
+    return any(local_name(part) == "commentReference" for part in piece.node)
 
 
 class _Runs:
@@ -97,7 +124,7 @@ class _Runs:
 
     def _found(self) -> Iterator[tuple[Any, str | list[Piece]]]:
         """Yield nodes with the text of those that are runs, and the pieces of others."""
-        self._nodes, marks, ended = [], [], True
+        self._nodes, marks, ended = [], [], local_name(self._parent) != MARKED
         for child in list(self._parent):
             name = local_name(child)
             if name in BEGINNINGS | ENDS and not ended:
@@ -108,7 +135,8 @@ class _Runs:
                         yield from self._in_place(marks)
                     marks, ended = [], not text
                     yield node, text
-        yield from self._in_place(marks)
+        if local_name(self._parent) != MARKED:  # which stands within a text
+            yield from self._in_place(marks)
 
     def _in_place(self, marks: list) -> Iterator[tuple[Any, list[Piece]]]:
         self._nodes += marks

@@ -41,6 +41,7 @@ def test_code_and_pictures_in_html(tmp_path, html):
 W = '<w:p xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main">'
 RUN, NOTE = '<w:r><w:t xml:space="preserve">{}</w:t></w:r>', '<w:r><w:footnoteReference w:id="1"/></w:r>'
 BY_HAND = '<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>1</w:t></w:r>'
+BOOKMARK, BOOKMARK_END = '<w:bookmarkStart w:name="a" w:id="1"/>', '<w:bookmarkEnd w:id="1"/>'
 T = '<t:p xmlns:t="urn:oasis:names:tc:opendocument:xmlns:text:1.0">'
 ODT_NOTE = "<t:note><t:note-body><t:p>{}</t:p></t:note-body></t:note>"
 CHANGE, MARK, END = (
@@ -60,6 +61,10 @@ CHANGE, MARK, END = (
         for note in (NOTE, BY_HAND)
     ]
     + [
+        ("a.docx", "word/document.xml", *(
+            f"{W}{RUN.format('Two ')}{BOOKMARK}{RUN.format('men')}{BOOKMARK_END}{RUN.format(' sit')}</w:p>",
+            f"{W}{RUN.format('sit ')}{BOOKMARK}<w:r><w:t>men</w:t></w:r>{BOOKMARK_END}{RUN.format(' Two')}</w:p>",
+        )),
         ("a.odt", "content.xml", *(
             f"{T}Two men{ODT_NOTE.format('A note')} sit</t:p>",
             f"{T}sit men{ODT_NOTE.format('note A')} Two</t:p>",
