@@ -63,7 +63,8 @@ CHANGE, MARK, END = (
     + [
         ("a.docx", "word/document.xml", *(
             f"{W}{RUN.format('Two ')}{BOOKMARK}{RUN.format('men')}{BOOKMARK_END}{RUN.format(' sit')}</w:p>",
-            f"{W}{RUN.format('sit ')}{BOOKMARK}<w:r><w:t>men</w:t></w:r>{BOOKMARK_END}{RUN.format(' Two')}</w:p>",
+            f"{W}{RUN.format('sit ')}{BOOKMARK}<w:r><w:t>men</w:t></w:r>{BOOKMARK_END}"
+            f"{RUN.format(' Two')}</w:p>",
         )),
         ("a.odt", "content.xml", *(
             f"{T}Two men{ODT_NOTE.format('A note')} sit</t:p>",
