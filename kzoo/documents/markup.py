@@ -110,7 +110,11 @@ def _inline(node) -> bool:
 
 
 def _anchored(element) -> bool:
-    return element.name in ANCHORED or element.name == "sup" and not has_letters(element.get_text())
+    """Return whether an element is code, a picture or the number of a note, or has such a one alone."""
+    if element.name in ANCHORED or element.name == "sup" and not has_letters(element.get_text()):
+        return True
+    alone = element.name in INLINE and len(element.contents) == 1 and element.contents[0]
+    return bool(alone) and _is_element(alone) and _anchored(alone)
 
 
 def _kept(element) -> bool:
