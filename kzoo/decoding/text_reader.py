@@ -134,19 +134,19 @@ class TextReader(TwoLanguages):
         split = SplitTexts(sentences, [direction] * len(sentences), False, self.codes_in_text)
         return list(self.readings(split, truncate, unknown=unknown))
 
-    def _tokens(self, texts: Iterable[str], direction: Direction, truncate: bool = False) -> list[list[int]]:
-        """Return the token ids of sentences as `translate` reads them; it has the errors of `translate`."""
-        return [reading.tokens for reading in self.sentences_read(texts, direction, truncate, "translate")]
-
-    def _read(self, text: str, direction: Direction) -> list[int]:
-        """Return the token ids of one sentence, which may not be empty."""
-        (tokens,) = self._tokens([text], direction)
-        if not tokens:
+    def _read(self, text: str, direction: Direction) -> Reading:
+        """Return one sentence, which may not be empty, as the model reads it."""
+        (reading,) = self.sentences_read([text], direction, unknown="translate")
+        if not reading.tokens:
             raise UserError(f"{text!r} has no word to attend to")
-        return tokens
+        return reading
 
-    def _read_translation(self, translation: str, direction: Direction) -> list[int]:
-        """Return the token ids of a translation."""
+    def translation_tokens(self, translation: str, direction: Direction) -> list[int]:
+        """Return the token ids of a translation, without the end symbol.
+
+        Raises:
+            UserError: it is longer than the model's maximum.
+        """
         tokenize = self._tokenizer_for(direction, 1)
         readings = read(tokenize, checked_texts([translation]), direction[1], unknown="translate")
         check_lengths([translation], readings, self.max_length - 1)

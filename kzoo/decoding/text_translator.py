@@ -218,7 +218,7 @@ class TextTranslator(TextReader):
         pairs = [
             (sentence, one.text) for sentence, terms, some in rows for one in some if missing(terms, one)
         ]
-        attention = dict(zip(pairs, self.alignments(pairs, *glossary.direction), strict=True))
+        attention = dict(zip(pairs, self.alignments_of(pairs, glossary.direction), strict=True))
         new = []
         for sentence, terms, some in rows:
             best = {}
@@ -257,10 +257,15 @@ class TextTranslator(TextReader):
         """
         if not self.aligns:
             raise UserError(f"alignments need {ALIGNING}")
-        direction, found = self.direction(source_language, target_language), []
+        return self.alignments_of(pairs, self.direction(source_language, target_language))
+
+    def alignments_of(self, pairs: Sequence[tuple[str, str]], direction: Direction) -> list[Attention | None]:
+        """Return `alignments` for a direction that `direction` has returned."""
+        found = []
         for text, translation in pairs:
             try:
-                found.append((self._read(text, direction), self._read_translation(translation, direction)))
+                tokens = self._read(text, direction).tokens
+                found.append((tokens, self.translation_tokens(translation, direction)))
             except UserError:
                 found.append(None)
         attended = iter(self._attended([pair for pair in found if pair], direction))

@@ -26,12 +26,12 @@ def translate_texts(
         texts: with marks.
         translate: returns the translations of sentences.
         translator: aligns them.
-        direction: the languages.
+        direction: what the translator's `direction` returns.
     """
     steps = translating(texts, direction, translator.aligns)
     asked, items = next_step(steps, None)
     while asked != DONE:
-        answer = translate(items) if asked == "translate" else translator.alignments(items, *direction)
+        answer = translate(items) if asked == "translate" else translator.alignments_of(items, direction)
         asked, items = next_step(steps, answer)
     return items
 

@@ -10,6 +10,7 @@ from kzoo.decoding.batched_search import batches_by_shape, padded_source
 from kzoo.errors import UserError
 from kzoo.models.translator import Translator, pieces
 from kzoo.text.directions import SeveralLanguages
+from kzoo.text.languages import Direction
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -70,7 +71,8 @@ class MultilingualTranslator(SeveralLanguages, Translator):
                 without a bridge.
         """
         language = self.code_of(language)
-        return self.embed_tokens(self._tokens(texts, (language, language), truncate), language, pooling)
+        readings = self.sentences_read(texts, (language, language), truncate, unknown="translate")
+        return self.embed_tokens([reading.tokens for reading in readings], language, pooling)
 
     def embed_tokens(self, tokens: list[list[int]], language: str, pooling: str = "flatten") -> np.ndarray:
         """Return the bridge's representation of sentences given as token ids, as `embed` does.
@@ -95,8 +97,19 @@ class MultilingualTranslator(SeveralLanguages, Translator):
         Raises:
             UserError: as for `embed`; or an empty sentence.
         """
-        language = self.code_of(language)
-        tokens = self._read(text, (language, language))
+        direction = self.direction(language, language)
+        return self.bridge_attention_of_tokens(self._read(text, direction).tokens, direction)
+
+    def bridge_attention_of_tokens(
+        self, tokens: list[int], direction: Direction
+    ) -> tuple[list[str], np.ndarray]:
+        """Return what `bridge_attention` does, for token ids without the end symbol.
+
+        Args:
+            tokens: a sentence that is not empty.
+            direction: what `direction` returns; its source is the sentence's language.
+        """
+        language, _ = direction
         _, _, scores = next(self._matrices([tokens], language))
         weights = scores[0, :, : len(tokens) + 1].astype("float32")
         return pieces(self.tokenizers[language], tokens), weights

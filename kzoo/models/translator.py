@@ -146,7 +146,7 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, WarnsOfParts, keras.
 
         Args:
             text: the sentence.
-            translation: its translation; by default what `translate` returns.
+            translation: its translation; by default the model's.
             image: one image, as in `translate`'s `images`.
             source_language, target_language: as in `translate`.
 
@@ -160,12 +160,25 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, WarnsOfParts, keras.
                 image that does not fit.
         """
         direction = self.direction(source_language, target_language)
-        source_tokenizer, target_tokenizer = self.tokenizers_of(*direction)
-        source = self._read(text, direction)
+        reading = self._read(text, direction)
         images = image_rows(None if image is None else [image], 1, self.image_shape)
         if translation is None:
-            (translation,) = self.translate([text], *direction, images=images, split_sentences=False)
-        target = self._read_translation(translation, direction)
+            ((best,),) = self.n_best_of_readings([reading], 1, self.search, direction, images=images)
+            translation = best.text
+        target = self.translation_tokens(translation, direction)
+        return self.attention_of_tokens(reading.tokens, target, direction, images)
+
+    def attention_of_tokens(
+        self, source: list[int], target: list[int], direction: Direction, images: np.ndarray | None = None
+    ) -> tuple[list[str], list[str], np.ndarray]:
+        """Return what `attention` does, for token ids without end symbols.
+
+        Args:
+            source, target: a sentence that is not empty, and its translation.
+            direction: what `direction` returns.
+            images: `(1, *image_shape)`, for a model that reads images.
+        """
+        source_tokenizer, target_tokenizer = self.tokenizers_of(*direction)
         layers = self._source_attention(source, target, direction, images)
         if self.embeds:  # then it attends to the rows of M
             attended = [str(row + 1) for row in range(self.backbone.matrix_shape[0])]
@@ -212,7 +225,17 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, WarnsOfParts, keras.
             UserError: a model that reads text only, an empty sentence, or an image that does not fit.
         """
         images = image_rows([image], 1, self.image_shape)
-        tokens = self._read(text, self.direction())
+        return self.image_attention_of_tokens(self._read(text, self.direction()).tokens, images)
+
+    def image_attention_of_tokens(
+        self, tokens: list[int], images: np.ndarray
+    ) -> tuple[list[str], np.ndarray]:
+        """Return what `image_attention` does, for token ids without the end symbol.
+
+        Args:
+            tokens: a sentence that is not empty.
+            images: `(1, *image_shape)`.
+        """
         inputs = {"source": np.array([[*tokens, END]], "int32"), "image": images}
         scores = self.backbone.image_attention(inputs)
         weights = np.stack([ops.convert_to_numpy(layer[0]) for layer in scores])

@@ -237,7 +237,7 @@ async def translated_texts(texts: list[str], way: Way, keep: bool, most: int | N
             if asked == "translate":
                 answer += [best for best, *_ in await searched(some, [way] * len(some), 0)]
             else:
-                answer += await served.batcher.run(translator.alignments, some, *direction)
+                answer += await served.batcher.run(translator.alignments_of, some, direction)
 
 
 def answered(content) -> Response:

@@ -28,6 +28,7 @@ from kzoo.serve.inputs import image_kind
 from kzoo.serve.rest import decoded
 from kzoo.serve.served import Served
 from kzoo.text.languages import Direction
+from kzoo.text.reading import Reading
 
 if TYPE_CHECKING:  # Keras is not imported for CTranslate2
     from kzoo.engine.translator import CTranslate2Translator
@@ -105,9 +106,7 @@ def page_routes_of(served: Served, names: list[str]) -> list[BaseRoute]:
     async def translate_route(request: Request) -> Response:
         body = await request.body()
         asked = await served.in_thread(decoded, PAGE, body, "the body", size=len(body))
-        answer = await translated(served, asked)
-        if glyphs is not None:
-            answer["characters"] = seen_characters(served.translator, glyphs, asked.text)
+        answer = await translated(served, asked, glyphs)
         return Response(msgspec.json.encode(answer), media_type="application/json")
 
     calls = [("/page/about", about_route, "GET"), ("/page/translate", translate_route, "POST")]
@@ -140,14 +139,15 @@ def about(served: Served) -> dict:
     }
 
 
-async def translated(served: Served, asked: PageRequest) -> dict:
+async def translated(served: Served, asked: PageRequest, glyphs: np.ndarray | None) -> dict:
     """Return the page's answer: the best translations, each sentence's score, the attention of the best one.
 
-    Also the score below which the page marks a sentence's translation.
+    Also the score below which the page marks a sentence's translation, and the characters that the model saw.
 
     Args:
         served: the preset.
         asked: the page's request.
+        glyphs: the translator's; `None`: it sees no characters.
 
     Raises:
         UserError: the request is invalid.
@@ -156,13 +156,18 @@ async def translated(served: Served, asked: PageRequest) -> dict:
     direction = served.translator.direction(asked.source_language, asked.target_language)
     images, split = None if asked.image is None else [asked.image], asked.split_sentences
     prepared = await served.prepared([asked.text], [direction], images, split_sentences=split)
+    (direction,) = prepared.split.directions  # its target may be one that the text begins with
     found = await served.search(prepared, asked.n)
     (hypotheses,) = prepared.split.join(found)
-    if len(prepared.split.sentences) > 1:
-        drawn = [not_drawn(kind, "the text has several sentences") for kind in kinds(served.translator)]
+    first, *others = prepared.readings
+    if first.tokens and not others:
+        drawn = await attention(served, first.tokens, hypotheses[0].text, direction, prepared.images)
     else:
-        image = None if prepared.images is None else prepared.images[0]
-        drawn = await attention(served, asked.text, hypotheses[0].text, direction, image)
+        reason = "the text has several sentences" if others else "the model reads no word of the sentence"
+        drawn = [not_drawn(kind, reason) for kind in kinds(served.translator)]
+    characters = {}
+    if glyphs is not None:
+        characters["characters"] = seen_characters(served.translator, glyphs, prepared.readings)
     return {
         "hypotheses": hypotheses,
         "sentences": [
@@ -172,6 +177,7 @@ async def translated(served: Served, asked: PageRequest) -> dict:
         "unknown_characters": prepared.lacking[0],
         "attention": drawn,
         "low_score": served.low_score(direction),
+        **characters,
     }
 
 
@@ -200,9 +206,13 @@ def kinds(translator: "Translator") -> list[str]:
 
 
 def drawn_attention(
-    translator: "Translator", text: str, translation: str, languages: Direction, image: np.ndarray | None
+    translator: "Translator",
+    tokens: list[int],
+    translation: str,
+    direction: Direction,
+    images: np.ndarray | None,
 ) -> list[dict]:
-    """Return each attention of a sentence and its translation.
+    """Return each attention of a sentence, given as token ids, and its translation.
 
     Returns:
         Dicts: "kind", one of `kinds`; the names of the "rows" and "columns"; "weights", nested lists
@@ -213,10 +223,9 @@ def drawn_attention(
     found = []
     for kind in kinds(translator):
         try:
-            rows, columns, weights = attention_of(kind, translator, text, translation, languages, image)
+            rows, columns, weights = attention_of(kind, translator, tokens, translation, direction, images)
         except UserError:  # its message is about `translate`
-            reason = "the sentence has no word, or the translation is too long for the model to read"
-            found.append(not_drawn(kind, reason))
+            found.append(not_drawn(kind, "the translation is too long for the model to read"))
             continue
         if len(rows) * len(columns) > MOST_CELLS:
             found.append(not_drawn(kind, f"{len(rows):,} × {len(columns):,} weights are too many"))
@@ -237,16 +246,17 @@ def not_drawn(kind: str, reason: str) -> dict:
     return {"kind": kind, "note": f"Not drawn: {reason}.", "preparing": reason == PREPARING}
 
 
-def attention_of(kind: str, translator: "Translator", text, translation, languages, image) -> tuple:
+def attention_of(kind: str, translator: "Translator", tokens, translation, direction, images) -> tuple:
     """Return the rows, columns and weights of an attention, as in `drawn_attention`."""
     if kind == "encoder_decoder":  # the translation attends to the source words, or to the bridge's rows
-        columns, rows, weights = translator.attention(text, translation, image, *languages)
+        target = translator.translation_tokens(translation, direction)
+        columns, rows, weights = translator.attention_of_tokens(tokens, target, direction, images)
         return rows, columns, weights
     if kind == "bridge":  # its heads attend to the source words
-        columns, weights = translator.bridge_attention(text, languages[0])
+        columns, weights = translator.bridge_attention_of_tokens(tokens, direction)
         weights = weights[None, None]
     else:  # regions of the picture attend to the source words
-        columns, weights = translator.image_attention(text, image)
+        columns, weights = translator.image_attention_of_tokens(tokens, images)
     return [str(row + 1) for row in range(weights.shape[2])], columns, weights
 
 
@@ -328,11 +338,12 @@ def _pictured(source: str, target: str) -> Iterator[dict]:
             yield {"text": shown.sentence(source), "language": source, "image": image}
 
 
-def seen_characters(translator: "Translator", glyphs: np.ndarray, text: str) -> list[tuple[str, bytes]]:
-    """Return a text's characters, each with its bitmap: rows of one byte per pixel, 0 or 1."""
-    (read,) = translator.sentences_read([text], translator.direction(), truncate=True, unknown="translate")
+def seen_characters(
+    translator: "Translator", glyphs: np.ndarray, readings: list[Reading]
+) -> list[tuple[str, bytes]]:
+    """Return the characters of sentences, each with its bitmap: rows of one byte per pixel, 0 or 1."""
     seen = []
-    for token in read.tokens:
+    for token in [token for reading in readings for token in reading.tokens]:
         name = translator.source_tokenizer.id_to_token(token)
         drawn = glyphs[token] if token < len(glyphs) else translator.unseen_glyphs()(name)
         seen.append((name, drawn.astype("uint8").tobytes()))

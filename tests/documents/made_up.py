@@ -24,7 +24,7 @@ class MadeUp:
         self.asked += texts
         return list(map(self.translated, texts))
 
-    def alignments(self, pairs, *direction):
+    def alignments_of(self, pairs, direction):
         return [self._alignment(text.split(), translation.split()) for text, translation in pairs]
 
     def _alignment(self, source, target):

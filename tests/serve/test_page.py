@@ -20,12 +20,14 @@ from tiny_models import BEAM, CHARACTERS, SIZES, TEXT, bridge, picture_file, pic
 from kzoo.decoding import SearchSettings
 from kzoo.hub import Preset
 from kzoo.images import image_rows
-from kzoo.models import RecurrentBackbone, Translator
+from kzoo.models import MultilingualTranslator, RecurrentBackbone, Translator
 from kzoo.presets import image_text_tiny
 from kzoo.serve import Served, inputs, page
 from kzoo.serve.batching import Batcher, Busy
 from kzoo.serve.inputs import decoded_images
 from kzoo.serve.page import drawn_attention, fitting
+from kzoo.text import CharacterTokenizer
+from kzoo.text.vocabulary import SPECIAL
 
 ENGLISH_FRENCH = {"source_language": "en", "target_language": "fr"}
 
@@ -119,6 +121,25 @@ def test_a_bridge(served):
     words, heads = translator.bridge_attention(TEXT, "en")
     check_drawn(answer["attention"][0], "encoder_decoder", target, rows, weights)
     check_drawn(answer["attention"][1], "bridge", ["1", "2", "3"], words, heads[None, None])
+
+
+class Noting(CharacterTokenizer):
+    """Notes what it reads."""
+
+    noted = []  # of the class: Keras would track an attribute of the object
+
+    def tokenize(self, inputs, drawn=""):
+        self.noted.append(inputs)
+        return super().tokenize(inputs, drawn)
+
+
+def test_a_text_is_read_once():
+    """For its translation and for each attention."""
+    tokenizers = {**bridge().tokenizers, "en": Noting(CHARACTERS.get_vocabulary()[len(SPECIAL) :])}
+    with running(MultilingualTranslator(bridge().backbone, tokenizers)) as address:
+        answer = post(address, text=TEXT, **ENGLISH_FRENCH).json()
+    assert all("weights" in drawn for drawn in answer["attention"]) and len(answer["attention"]) == 2
+    assert Noting.noted == [[TEXT]]
 
 
 def test_pictures(served):
@@ -229,7 +250,8 @@ def test_characters_come_with_the_bitmaps_that_the_encoder_reads():
     backbone.source_embedding.glyphs.assign(glyphs)
     translator = Translator(backbone, CHARACTERS)
     np.testing.assert_array_equal(translator.glyphs, glyphs)
-    (name, pixels), (unknown, _) = page.seen_characters(translator, glyphs, "dx")
+    readings = translator.sentences_read(["dx"], translator.direction())
+    (name, pixels), (unknown, _) = page.seen_characters(translator, glyphs, readings)
     assert (name, unknown) == ("d", "<unk>")
     (token,) = CHARACTERS(["d"])[0]
     np.testing.assert_array_equal(np.frombuffer(pixels, "uint8").reshape(22, 22), glyphs[token])
@@ -240,7 +262,8 @@ def test_features():
     values = np.arange(5, dtype="float32")
     np.testing.assert_array_equal(decoded_images([saved(values)], (5,)), [values])
     translator = image_text_tiny(CHARACTERS, image_shape=(5,), **{**SIZES, "num_layers": 1})
-    _, image = drawn_attention(translator, TEXT, "dog", (None, None), values)
+    (reading,) = translator.sentences_read([TEXT], translator.direction())
+    _, image = drawn_attention(translator, reading.tokens, "dog", (None, None), values[None])
     words, weights = translator.image_attention(TEXT, values)
     check_drawn(image, "image", ["1"], words, weights)
     assert "grid" not in image
