@@ -72,13 +72,13 @@ class MultilingualTranslator(SeveralLanguages, Translator):
         """
         language = self.code_of(language)
         readings = self.sentences_read(texts, (language, language), truncate, unknown="translate")
-        return self.embed_tokens([reading.tokens for reading in readings], language, pooling)
+        return self._embedded([reading.tokens for reading in readings], language, pooling)
 
     def embed_tokens(self, tokens: list[list[int]], language: str, pooling: str = "flatten") -> np.ndarray:
-        """Return the bridge's representation of sentences given as token ids, as `embed` does.
+        """Return the bridge's representation of sentences given as token ids, as `embed` does."""
+        return self._embedded(tokens, self.code_of(language), pooling)
 
-        `language` is one of `languages`.
-        """
+    def _embedded(self, tokens: list[list[int]], language: str, pooling: str) -> np.ndarray:
         poolings = {
             "flatten": lambda m: m.reshape(len(m), m.shape[1] * m.shape[2]),
             "mean": lambda m: m.mean(axis=1),
@@ -126,7 +126,7 @@ class MultilingualTranslator(SeveralLanguages, Translator):
 
     def tokenizers_of(self, source: str, target: str) -> tuple[Tokenizer, Tokenizer]:
         """Return the tokenizers of a direction's two languages."""
-        return self.tokenizers[source], self.tokenizers[target]
+        return self.tokenizers[self.code_of(source)], self.tokenizers[self.code_of(target)]
 
     def _language_inputs(self, source, target, rows):
         languages = {"source_language": source, "target_language": target}

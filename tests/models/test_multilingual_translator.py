@@ -187,6 +187,8 @@ def test_bad_input_is_named(trained):
         (trained.translate, ["en", "de"], {"length_penalty": np.inf}, "length_penalty"),
     ):
         assert name in message_of(call, SENTENCES, *arguments, **settings)
+    assert "'it'" in message_of(trained.embed_tokens, [[5]], "it")
+    assert "'it'" in message_of(trained.tokenizers_of, "en", "it")
     assert "'it'" in message_of(trained.direction, "en", "it")
     assert "sentence 2" in message_of(trained.translate, ["A man.", "man " * 70], "en", "de")
 
@@ -194,7 +196,10 @@ def test_bad_input_is_named(trained):
 def test_codes_may_be_written_in_another_way(trained):
     assert trained.direction("ENG", "fr-CA") == ("en", "fr")
     assert trained.translate(SENTENCES, "en-GB", "ger") == trained.translate(SENTENCES, "en", "de")
-    np.testing.assert_array_equal(trained.embed(SENTENCES, "EN"), trained.embed(SENTENCES, "en"))
+    embedded, tokens = trained.embed(SENTENCES, "en"), trained.tokenizers["en"](SENTENCES)
+    np.testing.assert_array_equal(trained.embed(SENTENCES, "EN"), embedded)
+    np.testing.assert_array_equal(trained.embed_tokens(tokens, "eng"), embedded)
+    assert trained.tokenizers_of("eng", "fra") == trained.tokenizers_of("en", "fr")
 
 
 def test_an_embedding_is_of_the_sentence_as_translate_reads_it(trained):
