@@ -100,7 +100,7 @@ class ModelsToServe:
         search = self.search_of(preset)
         translator = self.open_translator(preset, search)
         several = len(self.presets) > 1
-        if (self._can_leave or several) and translator.engine != "keras":
+        if (self._can_leave or several) and translator.can_unload:
             tried = EngineSearch(translator, search, 1, start_backend)
             for key, rows in tried.usual():
                 tried.search(key, rows)
@@ -111,7 +111,7 @@ class ModelsToServe:
     def _check_unloading(self, translators: Sequence):
         """Name the models that stay in memory although others leave it; if all do, raise `UserError`."""
         pairs = zip(self.presets, translators, strict=True)
-        stay = [one.name for one, translator in pairs if self._can_leave and translator.engine == "keras"]
+        stay = [one.name for one, translator in pairs if self._can_leave and not translator.can_unload]
         if len(stay) == len(translators):
             raise UserError(f"{', '.join(stay)}: Keras cannot unload a model: leave --keep and --memory out")
         if stay:
@@ -125,7 +125,7 @@ class ModelsToServe:
             preset=preset,
             start_keras=start_backend,
             metrics=metrics,
-            keep=None if translator.engine == "keras" else self.keep,
+            keep=self.keep if translator.can_unload else None,
             glossaries=glossaries_of(translator, self.terms),
             **self.options,
         )

@@ -30,12 +30,15 @@ class TextTranslator(TextReader):
         engine: str. `"keras"`, or `"ctranslate2"` with its compute type.
         multilingual: bool. Whether `translate` needs the languages.
         embeds: bool. Whether the model can embed sentences.
+        has_attention: bool. Whether it has `attention`, and translates with prefixes.
+        compiles_shapes: bool. Whether its search is compiled for each shape of a batch.
+        can_unload: bool. Whether the model can leave the memory until the next call.
         search: default search settings. You can replace them at any time.
     """
 
     engine: str
     search: SearchSettings
-    embeds = False
+    embeds = has_attention = compiles_shapes = can_unload = False
 
     def translate(
         self,

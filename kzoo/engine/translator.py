@@ -73,6 +73,8 @@ class CTranslate2Translator(TextTranslator):
     ['Ein Hund rennt.']
     """
 
+    can_unload = True
+
     def __init__(
         self,
         preset: Preset,

@@ -67,6 +67,7 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, WarnsOfParts, keras.
     """
 
     engine = "keras"
+    has_attention = compiles_shapes = True
 
     def __init__(
         self,

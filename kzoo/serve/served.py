@@ -82,7 +82,7 @@ class Served:
         check_model_name(name)
         if not 0 <= max_wait <= 3_600_000:  # `threading` cannot wait much longer
             raise UserError(f"max_wait must be from 0 to 3,600,000 milliseconds, not {max_wait}")
-        if keep is not None and translator.engine == "keras":
+        if keep is not None and not translator.can_unload:
             raise UserError(f"{name} runs on Keras, which cannot unload a model: leave keep (--keep) out")
         if glossaries and not translator.aligns:
             raise UserError(f"{name}: terms (--terms) need {ALIGNING}")
@@ -94,7 +94,7 @@ class Served:
         self.engine = translator.engine
         self.metrics = metrics or Metrics(self.engine)
         self.readiness = PREPARING
-        if self.engine == "keras":
+        if translator.compiles_shapes:
             engine = KerasSearch(translator, self.settings, max_batch)
         else:
             engine = EngineSearch(translator, self.settings, max_batch, start_keras)
@@ -251,7 +251,7 @@ class Served:
         Raises:
             Exception: loading failed; the next call tries again.
         """
-        if self.engine == "keras":
+        if self.translator.has_attention:
             return self.translator
         if self._loading is None:
             self._loading = asyncio.create_task(self.batcher.run(lambda: self._engine.keras.translator))
