@@ -21,10 +21,19 @@ KAGGLE = re.compile(rf"kaggle://({NAME}/{NAME}/keras/{NAME})(?:/([0-9]+))?")
 FORMS = "hf://USER/REPOSITORY[@REVISION], kaggle://USER/MODEL/keras/VARIATION[/VERSION]"
 Fetch = Callable[[Sequence[str], Path], object]  # fetches the named files into a folder
 
+PRESETS = Path(__file__).resolve().parents[1] / "presets"  # the package
 # The folder of the zoo's trained presets: in a clone, or else in the wheel kzoo-shelf.
 SHELF = Path(__file__).resolve().parents[2] / "presets"
 if not (SHELF / "pyproject.toml").is_file() and (_wheel := importlib.util.find_spec("kzoo_shelf")):
     SHELF = Path(_wheel.submodule_search_locations[0])
+# The module of each builder of untrained models, read from the stub of `kzoo.presets`.
+BUILDERS = {
+    name: module
+    for module, name in re.findall(
+        r"from \.(\w+) import (\w+)", (PRESETS / "__init__.pyi").read_text(encoding="utf-8")
+    )
+    if module not in ("builders", "shelf", "trimming")
+}
 # The presets in the wheel kzoo-shelf, so that an error can suggest installing it.
 INSTALLABLE = (
     "attention_bridge_m2m_tiny_multi30k",
@@ -45,6 +54,11 @@ MARKS = (CONFIG_FILE, METADATA_FILE)
 RECIPE_FILE = "recipe.json"  # in a run's folder, beside its preset
 
 
+def located(preset: str | os.PathLike | Preset) -> Preset:
+    """Return a trained preset, or a repository to convert. Arguments and errors are those of `place_of`."""
+    return preset if isinstance(preset, Preset) else Preset(place_of(preset), os.fspath(preset))
+
+
 def place_of(preset: str | os.PathLike) -> Path:
     """Return the folder of a trained preset, or of a repository to convert. Fetch a handle's unless cached.
 
@@ -54,7 +68,7 @@ def place_of(preset: str | os.PathLike) -> Path:
             `"hf://user/repository"` or `"kaggle://user/model/keras/variation"`.
 
     Raises:
-        UserError: no preset has that name, or it cannot be fetched.
+        UserError: no preset has that name, or only a builder, which has no weights; it cannot be fetched.
     """
     name = os.fspath(preset)
     if not name:
@@ -89,6 +103,8 @@ def is_original_marian(path: Path) -> bool:
 
 
 def _why_not(name: str) -> str:
+    if name in BUILDERS:
+        return f"{name} has no weights yet: train it, or build it untrained with kzoo.presets.{name}()"
     if (Path(name) / RECIPE_FILE).is_file():
         return f"{name} is a run without a preset yet: resume it with `kzoo train`"
     if is_original_marian(Path(name)):

@@ -14,7 +14,7 @@ from keras_hub.models import Backbone
 
 from kzoo.errors import UserError
 from kzoo.files import atomic_folder, check_replaceable, check_space, read_object
-from kzoo.hub.location import place_of
+from kzoo.hub.location import located
 from kzoo.hub.preset import (
     CONFIG_FILE,
     METADATA_FILE,
@@ -190,8 +190,7 @@ def read_preset(
             the preset holds another class of translator, or names a class or file that presets may not
             contain; weights or vocabularies do not fit the model; an override that is not allowed.
     """
-    if not isinstance(preset, Preset):
-        preset = Preset(place_of(preset), os.fspath(preset))
+    preset = located(preset)
     if preset.is_converted and not preset.conversion:
         raise UserError(f"{preset} is not in kzoo's form: kzoo.presets.load converts it")
     preset.require(CONFIG_FILE, TRANSLATOR_FILE)

@@ -10,18 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kzoo.errors import UserError, nearest
+from kzoo.hub.location import BUILDERS
 from kzoo.sizes import check_choice, check_dropout, check_heads, check_sizes
 
 if TYPE_CHECKING:
     from kzoo.models import MultilingualTranslator, Translator
 
 HERE = Path(__file__).parent
-# Each builder's module, read from the package's stub.
-BUILDERS = {
-    name: module
-    for module, name in re.findall(r"from \.(\w+) import (\w+)", (HERE / "__init__.pyi").read_text("utf-8"))
-    if module not in ("builders", "shelf", "trimming")
-}
 # What each module's builders call: the function that assembles the translator, and the backbone's class.
 PARTS = {
     "attention_bridge": ("attention_bridge", "AttentionBridgeBackbone"),

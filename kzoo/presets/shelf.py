@@ -11,9 +11,8 @@ from typing import Any
 
 from kzoo.errors import UserError
 from kzoo.files import cached_folder
-from kzoo.hub.location import place_of, shelved
+from kzoo.hub.location import BUILDERS, located, shelved
 from kzoo.hub.preset import NOTES, Preset
-from kzoo.presets.builders import BUILDERS
 from kzoo.text.directions import SeveralLanguages, TwoLanguages
 
 FORMAT = 4  # increase it when reading these models changes: cached presets are then converted again
@@ -48,18 +47,10 @@ def locate(preset: str | os.PathLike | Preset) -> Preset:
     >>> locate("pope_small_multi30k_en_de").search.beam_size
     5
     """
-    if isinstance(preset, Preset):
-        return preset
-    name = os.fspath(preset)
-    try:
-        found = Preset(place_of(name), name)
-    except UserError:
-        if name in BUILDERS:
-            raise UserError(
-                f"{name} has no weights yet: train it, or build it untrained with kzoo.presets.{name}()"
-            ) from None
-        raise
-    return replace(found, conversion=partial(_converted, found)) if found.is_converted else found
+    found = located(preset)
+    if found.is_converted and not found.conversion:
+        return replace(found, conversion=partial(_converted, found))
+    return found
 
 
 def _converted(repository: Preset) -> Path:
