@@ -50,7 +50,7 @@ def extract(
     output = output or Path(f"{folder.resolve().name}.npy")
     listed = picture_names(names) if names else _pictures_in(folder)
     start_backend()
-    from kzoo.cli.feature_extraction import extract_features
+    from kzoo.data.feature_extraction import extract_features
 
     with progress_bar("extracting", len(set(listed))) as advance:
         found = extract_features(

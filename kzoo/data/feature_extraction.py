@@ -1,4 +1,4 @@
-"""`kzoo features extract`: features of pictures, computed by a network of `keras.applications`."""
+"""Features of pictures, computed by a network of `keras.applications`."""
 
 import contextlib
 import hashlib

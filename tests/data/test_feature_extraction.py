@@ -10,9 +10,9 @@ import pytest
 from message_of import message_of
 from PIL import Image
 
-from kzoo.cli.feature_extraction import SEED, extract_features
 from kzoo.data import open_corpus, open_files
 from kzoo.data.corpora import picture_names
+from kzoo.data.feature_extraction import SEED, extract_features
 from kzoo.images import read_picture
 
 NETWORK = {"model": "MobileNet", "weights": "random", "batch_size": 3}
@@ -272,7 +272,7 @@ def read(monkeypatch):
         names.append(path.name)
         return read_picture(path, size)
 
-    monkeypatch.setattr("kzoo.cli.feature_extraction.read_picture", noted)
+    monkeypatch.setattr("kzoo.data.feature_extraction.read_picture", noted)
     return names
 
 
