@@ -113,8 +113,8 @@ def make(folder: str, text: str, layers: str):
     from safetensors.numpy import save_file
 
     from kzoo.data import open_corpus
-    from kzoo.models.hugging_face_weights import _shapes
-    from kzoo.models.m2m import FAIRSEQ, M2M_LANGUAGES, Config
+    from kzoo.presets.hugging_face_weights import _shapes
+    from kzoo.presets.m2m import FAIRSEQ, M2M_LANGUAGES, Config
 
     folder = Path(folder)
     folder.mkdir(parents=True)
@@ -167,7 +167,7 @@ def sentence_piece_model(lines: list[str]) -> tuple[bytes, list[str]]:
 
 
 def convert(repository: str) -> dict:
-    import kzoo.models.m2m  # noqa: F401, which imports Keras
+    import kzoo.presets.m2m  # noqa: F401, which imports Keras
     from kzoo.presets import locate
 
     return measured(lambda: str(locate(repository).folder))

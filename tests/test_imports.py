@@ -24,9 +24,7 @@ ALLOWED = {
     "documents": {"documents", "data", "text", "errors", "files"},
     "decoding": {"decoding", "text", "errors", "images"},
     "models": {
-        "positions",
         "sizes",
-        "transformer_weights",
         "models",
         "layers",
         "data",  # `fit` makes batches of texts
@@ -37,7 +35,8 @@ ALLOWED = {
         "files",
         "images",
     },
-    "presets": {"presets", "models", "data", "decoding", "hub", "text", "errors", "files", "sizes"},
+    "presets": {"presets", "models", "data", "decoding", "hub", "text", "errors", "files", "sizes"}
+    | {"positions", "transformer_weights"},  # of models that are converted
     "evaluation": {"evaluation", "data", "scenes", "text", "errors", "files"},
     "export": {"export", "engine", "models", "decoding", "hub", "text", "errors", "files"},
     "serve": {

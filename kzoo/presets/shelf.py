@@ -66,9 +66,9 @@ def _converted(repository: Preset) -> Path:
 
         print(f"{repository.given}: converting it to a kzoo preset, once", file=sys.stderr)
         if repository.model_type == "marian":
-            from kzoo.models.marian import read_marian as read
+            from kzoo.presets.marian import read_marian as read
         else:
-            from kzoo.models.m2m import read_m2m as read
+            from kzoo.presets.m2m import read_m2m as read
 
         without_values(lambda: read(folder, name).save_to_preset(made, dtype="float32"))
 

@@ -1,4 +1,4 @@
-"""What the tests of `kzoo.models.marian` and `kzoo.models.m2m` share."""
+"""What the tests of `kzoo.presets.marian` and `kzoo.presets.m2m` share."""
 
 import json
 import shutil

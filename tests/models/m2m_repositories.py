@@ -10,7 +10,7 @@ import torch
 from transformers import M2M100Config, M2M100ForConditionalGeneration, M2M100Tokenizer, NllbTokenizer
 
 from kzoo.data import open_corpus
-from kzoo.models.m2m import M2M_LANGUAGES
+from kzoo.presets.m2m import M2M_LANGUAGES
 
 KINDS = ("m2m", "nllb", "small")
 # Some of NLLB-200's 202, in their order.

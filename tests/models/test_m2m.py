@@ -18,8 +18,8 @@ from kzoo.data import open_corpus
 from kzoo.engine.conversion import converted
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
-from kzoo.models.m2m import M2M_LANGUAGES, read_m2m
 from kzoo.presets import load, trim
+from kzoo.presets.m2m import M2M_LANGUAGES, read_m2m
 from kzoo.presets.shelf import locate
 from kzoo.serve import Served, create_app
 from kzoo.training import Recipe, train

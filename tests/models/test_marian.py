@@ -21,10 +21,10 @@ from kzoo.engine.conversion import converted
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
 from kzoo.export import export_ctranslate2
-from kzoo.models.marian import read_marian
-from kzoo.models.tensor_files import stored_tensors
 from kzoo.presets import load
+from kzoo.presets.marian import read_marian
 from kzoo.presets.shelf import locate
+from kzoo.presets.tensor_files import stored_tensors
 from kzoo.serve import Served, create_app
 from kzoo.training import Recipe, train
 

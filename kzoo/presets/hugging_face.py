@@ -1,7 +1,7 @@
-"""What the Transformers in Hugging Face's repositories share: `kzoo.models.marian` and `kzoo.models.m2m`.
+"""What the Transformers in Hugging Face's repositories share: `kzoo.presets.marian` and `kzoo.presets.m2m`.
 
 kzoo reorders their tokens: a vocabulary begins with padding, unknown, start and end; in theirs, the start
-symbol is padding or the end symbol. `kzoo.models.hugging_face_weights` reads their weights.
+symbol is padding or the end symbol. `kzoo.presets.hugging_face_weights` reads their weights.
 """
 
 from collections.abc import Sequence

@@ -13,10 +13,10 @@ import numpy as np
 from kzoo.errors import UserError, first_line
 from kzoo.hub.preset import CONFIG_FILE
 from kzoo.models.backbones import Waiting
-from kzoo.models.hugging_face import Config
-from kzoo.models.tensor_files import Stored, stored_tensors
 from kzoo.models.transformer import TransformerBackbone
 from kzoo.positions import sine_table
+from kzoo.presets.hugging_face import Config
+from kzoo.presets.tensor_files import Stored, stored_tensors
 from kzoo.transformer_weights import ATTENTIONS, FEEDFORWARD, marian_layer
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")

@@ -9,10 +9,10 @@ import msgspec
 from kzoo.errors import UserError
 from kzoo.files import read_typed
 from kzoo.hub.preset import CONFIG_FILE
-from kzoo.models import hugging_face
-from kzoo.models.hugging_face import Token
-from kzoo.models.hugging_face_weights import build
 from kzoo.models.translator import Translator
+from kzoo.presets import hugging_face
+from kzoo.presets.hugging_face import Token
+from kzoo.presets.hugging_face_weights import build
 from kzoo.text.tokenizers import MarianTokenizer
 from kzoo.text.vocabulary import SPECIAL
 
