@@ -9,10 +9,11 @@ import typer
 
 from kzoo.cli import options
 from kzoo.cli.console import chosen_search, open_translator
-from kzoo.export import formats
+from kzoo.export_formats import FORMATS, PRECISIONS
+from kzoo.export_formats import export as export_as
 
 app = typer.Typer()
-KINDS = ", ".join(f"{name} ({kind})" for name, kind in formats.FORMATS.items())
+KINDS = ", ".join(f"{name} ({kind})" for name, kind in FORMATS.items())
 
 
 @app.command()
@@ -20,7 +21,7 @@ def export(
     preset: options.Preset,
     folder: Annotated[Path, typer.Argument(help="Folder to write; for argos, a file NAME.argosmodel.")],
     to: Annotated[
-        Literal[tuple(formats.FORMATS)] | None,
+        Literal[tuple(FORMATS)] | None,
         typer.Option(
             "--format",
             help=f"What to write: {KINDS}; by default argos for a NAME.argosmodel, else saved_model.",
@@ -30,9 +31,7 @@ def export(
     length_penalty: options.Penalty = None,
     gnmt: options.GNMTPenalty = None,
     max_length: options.MaxLength = None,
-    precision: Annotated[
-        Literal[formats.PRECISIONS], typer.Option(help="Precision of the weights.")
-    ] = "float32",
+    precision: Annotated[Literal[PRECISIONS], typer.Option(help="Precision of the weights.")] = "float32",
 ):
     """Export a preset for other programs."""
     from kzoo.export.saved_model import check_saved_model
@@ -45,5 +44,5 @@ def export(
         check_saved_model(folder, precision, os.environ.get("KERAS_BACKEND", "tensorflow"))
         translator = open_translator(translator, chosen_search(translator, **given))
         print("writing the graph of the beam search: this takes a minute or two", file=sys.stderr)
-    formats.export(translator, folder, to, precision, **given)
+    export_as(translator, folder, to, precision, **given)
     print(f"{folder}: written, {to}, {precision}")

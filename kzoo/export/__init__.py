@@ -1,4 +1,4 @@
-"""Exports translators for other programs, in the formats of `kzoo.export.formats.FORMATS`."""
+"""Exports translators for other programs, in the formats of `kzoo.export_formats.FORMATS`."""
 
 import lazy_loader
 

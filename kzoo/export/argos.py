@@ -13,7 +13,7 @@ from pathlib import Path
 from kzoo.engine.choice import why_not
 from kzoo.engine.conversion import as_preset, convert
 from kzoo.errors import UserError
-from kzoo.export.formats import check_precision
+from kzoo.export_formats import check_precision
 from kzoo.files import atomic_write, check_writable, read_object
 from kzoo.hub.preset import Preset
 from kzoo.text.languages import GROUPS, common_code, english_name

@@ -7,7 +7,7 @@ from kzoo.engine.choice import differing_settings, why_not
 from kzoo.engine.conversion import as_preset, convert
 from kzoo.engine.translator import search_arguments
 from kzoo.errors import UserError
-from kzoo.export.formats import check_precision
+from kzoo.export_formats import check_precision
 from kzoo.files import check_replaceable
 
 

@@ -6,7 +6,7 @@ Loading one needs only tensorflow and tensorflow_text.
 import os
 
 from kzoo.errors import UserError
-from kzoo.export.formats import check_precision
+from kzoo.export_formats import check_precision
 from kzoo.files import check_replaceable
 
 

@@ -14,6 +14,7 @@ from kzoo.decoding.batched_search import BatchedSearch, call_lock, padded
 from kzoo.decoding.search_settings import padded_length
 from kzoo.decoding.text_translator import TextTranslator
 from kzoo.errors import UserError
+from kzoo.export_formats import export
 from kzoo.hub.preset import Preset
 from kzoo.images import image_rows
 from kzoo.layers import GlyphEmbedding
@@ -369,9 +370,6 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, WarnsOfParts, keras.
             UserError: another format; an input signature; or as for `kzoo.export.export_saved_model`,
                 `export_ctranslate2` or `export_argos`.
         """
-        # Models know nothing of exports but this: as in Keras, the method of a model only hands it on.
-        from kzoo.export.formats import export
-
         if input_signature is not None:
             raise UserError("an export of a translator takes text: leave input_signature out")
         format = "saved_model" if format == "tf_saved_model" else format

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 import kzoo.export
 from kzoo.cli import app
 from kzoo.export import export_argos, export_ctranslate2
-from kzoo.export.formats import FORMATS
+from kzoo.export_formats import FORMATS
 from kzoo.presets import locate
 
 PRESET = "pope_small_multi30k_en_de"

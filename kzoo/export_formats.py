@@ -1,4 +1,4 @@
-"""The formats of exports; imports no Keras.
+"""The formats of exports, for the command, the translator's method and the exports; imports no Keras.
 
 A format has one name: `kzoo export --format NAME`, `translator.export(…, format="NAME")` and
 `kzoo.export.export_NAME`.
@@ -20,7 +20,7 @@ PRECISIONS = ("float32", "float16", "int8")
 def export(
     translator, path: str | os.PathLike, format: str = "saved_model", precision: str = "float32", **search
 ):
-    """Write a translator in a format, as the format's function does.
+    """Write a translator in a format, by the format's function, which is imported for it.
 
     Args:
         translator: as that function takes it.
