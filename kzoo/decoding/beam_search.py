@@ -43,8 +43,8 @@ class BeamSearch(keras.Model):
     Call arguments:
         inputs: the inputs of the model's `encode`, with first axes B, including `"source"` `(B, S)`. A
             sentence of only padding has no outputs and takes no steps. Optionally `"prefix"`, int32 `(B, P)`,
-            P at least T: the tokens that the outputs begin with, then padding; and `"beginning"`, int32
-            `(B,)`: the first token of the outputs, whose probability does not count, such as a language's.
+            P at least T: the tokens that the outputs begin with, then padding; and `"language_token"`, int32
+            `(B,)`: the target language's token, with which the outputs begin; its probability does not count.
 
     Returns:
         `{"tokens": int32 (B, K, T), "scores": float32 (B, K)}`, best first: tokens with their end symbol,
@@ -98,8 +98,8 @@ class BeamSearch(keras.Model):
             # Room for two steps, because Keras warns of a softmax over a single entry.
             "state": self.model.start(memory, beginnings, min(2, quarter)),
         }
-        if "beginning" in inputs:
-            loop = self._begun(loop, memory, inputs["beginning"])
+        if "language_token" in inputs:
+            loop = self._after_language_token(loop, memory, inputs["language_token"])
         if self.staged:
             loop = self._step(loop, memory)
         staged = self._halves(loop) and self._state_grows(memory)
@@ -107,10 +107,10 @@ class BeamSearch(keras.Model):
         # Make hypotheses that were not found padding: which ones `ops.top_k` returns depends on the backend.
         return {"tokens": ops.where(scores[..., None] > NEVER / 2, tokens, PAD), "scores": scores}
 
-    def _begun(self, loop: dict, memory: dict, first) -> dict:
-        """Return the loop after a first token `(B,)` that is not searched for."""
+    def _after_language_token(self, loop: dict, memory: dict, token) -> dict:
+        """Return the loop after a first token `(B,)`, which is not searched for."""
         _, state = self.model.decode_step(loop["tokens"], loop["step"], memory, loop["state"])
-        tokens = ops.broadcast_to(first[:, None], ops.shape(loop["tokens"]))
+        tokens = ops.broadcast_to(token[:, None], ops.shape(loop["tokens"]))
         history = ops.where(ops.equal(ops.arange(self.max_length), 0), tokens[..., None], loop["history"])
         return {**loop, "step": loop["step"] + 1, "tokens": tokens, "history": history, "state": state}
 

@@ -78,11 +78,11 @@ class TextReader(TwoLanguages):
         """
         prefixes = split.prefixes(prefixes)
         readings = list(self.readings(split, truncate, prefixes, unknown))
-        begun = self._tokenized_prefixes(split, prefixes, search) if prefixes else None
+        prefix_tokens = self._tokenized_prefixes(split, prefixes, search) if prefixes else None
         images = image_rows(images, len(split.directions), self.image_shape, self.extractor)
         if images is not None and len(split.sentences) > len(images):
             images = images[split.text_of]
-        return Prepared(split, readings, images, begun)
+        return Prepared(split, readings, images, prefix_tokens)
 
     def _tokenized_prefixes(
         self, split: SplitTexts, prefixes: list[str], search: SearchSettings
@@ -118,9 +118,9 @@ class TextReader(TwoLanguages):
         most = self.max_length - 1
         for some, direction in split.portions():
             tokenize = self._tokenizer_for(direction, 0)
-            sentences, begun = split.sentences[some], prefixes[some] if prefixes else None
+            sentences, given = split.sentences[some], prefixes[some] if prefixes else None
             codes = bool(self.codes_in_text)
-            found = read(tokenize, sentences, direction[0], unknown, begun, codes, self.drawable)
+            found = read(tokenize, sentences, direction[0], unknown, given, codes, self.drawable)
             check_lengths(sentences, found, most, truncate, some.start + 1)
             for reading in found:
                 tokens = reading.tokens

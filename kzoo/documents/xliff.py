@@ -53,8 +53,8 @@ def read(path: Path) -> Content:
 
 def _segments(root) -> Iterator[Segment]:
     for unit in root.iter("{*}trans-unit", "{*}unit"):
-        said = (above.get("translate") for above in (unit, *unit.iterancestors()))
-        if next(filter(None, said), "yes") == "no":
+        values = (above.get("translate") for above in (unit, *unit.iterancestors()))
+        if next(filter(None, values), "yes") == "no":
             continue
         old = local_name(unit) == "trans-unit"
         for part in [unit] if old else unit.iterfind("{*}segment"):

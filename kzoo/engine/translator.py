@@ -153,7 +153,7 @@ class CTranslate2Translator(TextTranslator):
     ) -> list[list[Hypothesis]]:
         if prefixes:
             raise UserError("CTranslate2 is not used with prefixes: use engine keras")
-        beginning = [self._target_pieces[token] for token in self.beginning(direction[1])]
+        prefix = [self._target_pieces[token] for token in self.language_tokens(direction[1])]
         found, groups = [None] * len(tokens), {}
         for number, sentence in enumerate(tokens):
             if sentence:
@@ -162,13 +162,13 @@ class CTranslate2Translator(TextTranslator):
         for limit, numbers in groups.items():
             for first in range(0, len(numbers), BLOCK):
                 block = numbers[first : first + BLOCK]
-                results = self._call([tokens[number] for number in block], search, limit, beginning)
+                results = self._call([tokens[number] for number in block], search, limit, prefix)
                 for number, result in zip(block, results, strict=True):
                     length = padded_length(len(tokens[number]), self.max_length)
                     own = output_limit(search, length, self.max_length)
                     # This search reached the sentence's own limit, where it might have ended differently.
                     if own < limit and max(map(len, result.hypotheses)) >= own - 2:
-                        (result,) = self._call([tokens[number]], search, own, beginning)
+                        (result,) = self._call([tokens[number]], search, own, prefix)
                     rows = [[*(self._ids[piece] for piece in row), END] for row in result.hypotheses]
                     found[number] = rows, result.scores
                 if progress is not None:
@@ -218,16 +218,14 @@ class CTranslate2Translator(TextTranslator):
         """Return the padded length of the longest sentences in a batch with one of `count` tokens."""
         return padded_length(max(count, USUAL_LENGTH - 1), self.max_length)
 
-    def _call(
-        self, tokens: list[list[int]], search: SearchSettings, limit: int, beginning: list[str]
-    ) -> list:
+    def _call(self, tokens: list[list[int]], search: SearchSettings, limit: int, prefix: list[str]) -> list:
         """Return CTranslate2's results, with all hypotheses of the beam, for sentences of one limit.
 
-        The translations begin with the pieces of `beginning`.
+        The translations begin with the pieces of `prefix`.
         """
         return self._translate_batch(
             [[self._source_pieces[token] for token in sentence] for sentence in tokens],
-            target_prefix=[beginning] * len(tokens) if beginning else None,
+            target_prefix=[prefix] * len(tokens) if prefix else None,
             max_batch_size=BATCH[self.device],
             num_hypotheses=search.beam_size,
             return_scores=True,

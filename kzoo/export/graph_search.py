@@ -41,8 +41,8 @@ def in_batches(
     """
     counts = tf.cast(tokens.row_lengths(), tf.int32)
     if "prefix" in others:
-        begun = tf.math.count_nonzero(others["prefix"], axis=1, dtype=tf.int32)
-        counts = tf.where(counts > 0, tf.maximum(counts, begun), 0)
+        prefix_lengths = tf.math.count_nonzero(others["prefix"], axis=1, dtype=tf.int32)
+        counts = tf.where(counts > 0, tf.maximum(counts, prefix_lengths), 0)
     results, shorter = empty, 1  # those without a token keep `empty`
     for length in lengths:
         here = (counts >= shorter) & (counts < length)

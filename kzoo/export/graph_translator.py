@@ -148,8 +148,8 @@ def bilingual_module(translator, search: TextSearch):
         tokens = module.source.tokenize(text)[:, : search.most - 1]
         if pictures:
             image = [decode_pictures(image[0], shape[:2])]
-        begun = module.target.tokenize(prefix)
-        found, scores = search(tokens, {"image": image[0]} if image else {}, begun)
+        prefix_tokens = module.target.tokenize(prefix)
+        found, scores = search(tokens, {"image": image[0]} if image else {}, prefix_tokens)
         texts = tf.reshape(module.target.detokenize(found), (-1, search.beam_size))
         return {"translation": texts, "score": scores}
 
@@ -174,16 +174,18 @@ def named_module(translator, search: TextSearch):
             for side, names in zip(sides, languages, strict=True)
         }
         begins = [first.get(tokenizer.names) for tokenizer in tokenizers]
-        tokens = _begun(module.source.tokenize(text), begins[0])[:, : search.most - 1]
-        begun = _begun(module.target.tokenize(prefix), begins[1])
-        found, scores = search(tokens, {} if begins[1] is None else {"beginning": begins[1]}, begun)
+        tokens = _after_first(module.source.tokenize(text), begins[0])[:, : search.most - 1]
+        prefix_tokens = _after_first(module.target.tokenize(prefix), begins[1])
+        found, scores = search(
+            tokens, {} if begins[1] is None else {"language_token": begins[1]}, prefix_tokens
+        )
         texts = tf.reshape(module.target.detokenize(found), (-1, search.beam_size))
         return {"translation": texts, "score": scores}
 
     return module, _translation_signatures(hypotheses, signature)
 
 
-def _begun(tokens, first):
+def _after_first(tokens, first):
     """Return ragged token ids after a first one `(B,)`, unless they are empty, or `first` is `None`."""
     if first is None:
         return tokens
@@ -206,8 +208,10 @@ def multilingual_module(translator, search: TextSearch):
         def translate(text, source, target, prefix):
             """Translate texts of one source and one target language."""
             tokens = _tokenized(module, text, source, search.most)
-            begun = _tokenized(module, prefix, target, search.most)
-            found, scores = search(tokens, {"source_language": source, "target_language": target}, begun)
+            prefix_tokens = _tokenized(module, prefix, target, search.most)
+            found, scores = search(
+                tokens, {"source_language": source, "target_language": target}, prefix_tokens
+            )
             written = [lambda t=tokenizer: t.detokenize(found) for tokenizer in module.tokenizers]
             return {"translation": tf.reshape(tf.switch_case(target[0], written), (-1, K)), "score": scores}
 

@@ -84,20 +84,20 @@ def _dense(gradient):
     return tf.math.unsorted_segment_sum(gradient.values, gradient.indices, gradient.dense_shape[0])
 
 
-class WarnsOfParts:
+class WarnsOfSparseGradients:
     """Mixin: `compile` warns of an optimizer that takes gradients part by part; see `WholeGradients`.
 
     Attributes:
-        looks_up: bool. Whether the model looks up vectors in a table, whose gradient has parts.
+        sparse_gradients: bool. Whether the model looks up vectors in a table, whose gradient has parts.
     """
 
-    looks_up = True
+    sparse_gradients = True
 
     @functools.wraps(keras.Model.compile)
     def compile(self, *args, **kwargs):
         super().compile(*args, **kwargs)
-        if self.looks_up and self.optimizer:
-            warn_of_parts(self.optimizer)
+        if self.sparse_gradients and self.optimizer:
+            warn_of_sparse_gradients(self.optimizer)
 
     def compile_from_config(self, config):
         # Keras's own does not call a `compile` of ours. A file has its compilation for the backend and the
@@ -106,7 +106,7 @@ class WarnsOfParts:
         self.optimizer.build(self.trainable_variables)
 
 
-def warn_of_parts(optimizer: keras.optimizers.Optimizer):
+def warn_of_sparse_gradients(optimizer: keras.optimizers.Optimizer):
     """Warn if an optimizer squares or clips the parts of a gradient one by one."""
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # of one that scales the loss
     if keras.backend.backend() != "tensorflow" or isinstance(optimizer, WholeGradients):

@@ -13,7 +13,7 @@ from kzoo.layers import GlyphEmbedding, LinearChainCRF
 from kzoo.layers.dense import Dense
 from kzoo.layers.normalization import mean_over_replicas
 from kzoo.models.backbones import freeze, frozen_layers
-from kzoo.models.optimizers import WarnsOfParts
+from kzoo.models.optimizers import WarnsOfSparseGradients
 from kzoo.models.segments import Segment, segments_to_tags, tags_to_segments
 from kzoo.text.glyphs import DrawnRows, UnseenGlyphs
 from kzoo.text.preparation import known_forms, prepare
@@ -25,7 +25,7 @@ LENGTH_STEP = 32  # lengths are padded to multiples of this, so that few shapes 
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class CharacterTagger(WarnsOfParts, keras.Model):
+class CharacterTagger(WarnsOfSparseGradients, keras.Model):
     """Joint segmentation and tagging of characters: a dilated CNN and a conditional random field.
 
         x ← x + Dropout(ReLU(conv_d(x)))   for the dilations d = 1, 2, 4, …
@@ -86,7 +86,7 @@ class CharacterTagger(WarnsOfParts, keras.Model):
     ):
         super().__init__(**kwargs)
         self.embedding = embedding
-        self.looks_up = not isinstance(embedding, GlyphEmbedding)
+        self.sparse_gradients = not isinstance(embedding, GlyphEmbedding)
         self.tag_names = list(tags)
         self.tokenizer = tokenizer
         self._drawer = None  # draws characters that the vocabulary lacks

@@ -21,7 +21,7 @@ from kzoo.layers import GlyphEmbedding
 from kzoo.models.backbones import BackboneMethod, freeze, frozen_layers, uses_xla
 from kzoo.models.fitting import FitsTexts
 from kzoo.models.losses import WholeBatchLoss, token_weights
-from kzoo.models.optimizers import WarnsOfParts
+from kzoo.models.optimizers import WarnsOfSparseGradients
 from kzoo.models.preset_files import read_preset, write_preset
 from kzoo.text.glyphs import DrawnRows, UnseenGlyphs
 from kzoo.text.hypotheses import Hypothesis, as_hypotheses
@@ -32,7 +32,7 @@ Image = np.ndarray | str | os.PathLike  # features, pixels, or a picture's file
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class Translator(TextTranslator, FitsTexts, WholeBatchLoss, WarnsOfParts, keras.Model):
+class Translator(TextTranslator, FitsTexts, WholeBatchLoss, WarnsOfSparseGradients, keras.Model):
     """A translation model with its tokenizers, from texts to texts: `fit`, `evaluate` and `translate`.
 
     `fit` and `evaluate` take texts and their translations, a `tf.data.Dataset` of such pairs, or token ids in
@@ -128,8 +128,8 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, WarnsOfParts, keras.
         if apart:
             drawn = DrawnRows([tokens[number] for number in apart], self.unseen_glyphs())
             inputs = {name: values[apart] for name, values in others.items()} | {"drawn": drawn}
-            begun = [prefixes[number] for number in apart] if prefixes else None
-            results = self._searches.search(drawn.tokens, inputs, *settings, begun)
+            own_prefixes = [prefixes[number] for number in apart] if prefixes else None
+            results = self._searches.search(drawn.tokens, inputs, *settings, own_prefixes)
             for number, result in zip(apart, results, strict=True):
                 found[number] = result
         return as_hypotheses(found, n, self.tokenizers_of(*direction)[1])
@@ -247,8 +247,8 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, WarnsOfParts, keras.
 
     def _language_inputs(self, source: str | None, target: str | None, rows: int) -> dict[str, np.ndarray]:
         """Return the search's inputs that name the languages, one row per sentence."""
-        first = self.beginning(target)
-        return {"beginning": np.repeat(np.array(first, "int32"), rows)} if first else {}
+        tokens = self.language_tokens(target)
+        return {"language_token": np.repeat(np.array(tokens, "int32"), rows)} if tokens else {}
 
     def _arguments(self) -> dict:
         """Return the constructor's arguments, except the backbone and the search."""

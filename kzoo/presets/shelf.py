@@ -121,7 +121,7 @@ def check_direction(preset: Preset, source: str | None, target: str | None):
         known.direction(source, target)
 
 
-class KnownTwo(TwoLanguages):
+class LanguagePair(TwoLanguages):
     """The two languages in a preset's settings, with a translator's attributes."""
 
     source_tokenizer = target_tokenizer = None
@@ -130,14 +130,14 @@ class KnownTwo(TwoLanguages):
         self.source_language, self.target_language = source_language, target_language
 
 
-class KnownSeveral(SeveralLanguages):
+class LanguageSet(SeveralLanguages):
     """The languages in a multilingual preset's settings, with a translator's attributes."""
 
     def __init__(self, languages: list[str]):
         self.languages = languages
 
 
-def known_languages(preset: Preset) -> KnownTwo | KnownSeveral | None:
+def known_languages(preset: Preset) -> LanguagePair | LanguageSet | None:
     """Return the languages that a preset's small files name; `None` if its vocabulary may, as OPUS-MT's."""
     if preset.is_converted or "tokenizers" not in preset.settings:
         return None
@@ -145,5 +145,5 @@ def known_languages(preset: Preset) -> KnownTwo | KnownSeveral | None:
     if any(preset.object(file).get("class_name") in naming for file in preset.settings["tokenizers"]):
         return None
     if languages := preset.settings.get("languages"):
-        return KnownSeveral(languages)
-    return KnownTwo(*map(preset.settings.get, ("source_language", "target_language")))
+        return LanguageSet(languages)
+    return LanguagePair(*map(preset.settings.get, ("source_language", "target_language")))

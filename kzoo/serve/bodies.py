@@ -77,22 +77,22 @@ class BoundedBody:
         Raises:
             HTTPException: the server stopped waiting for the answer.
         """
-        begun = gone = False
+        started = gone = False
         working = asyncio.current_task()
 
         async def replay():
             return {"type": "http.request", "body": body, "more_body": False}
 
         async def noted_send(message):
-            nonlocal begun
-            begun = True
+            nonlocal started
+            started = True
             await send(message)
 
         async def watch():
             nonlocal gone
             while (await receive())["type"] != "http.disconnect":
                 pass
-            gone = not begun
+            gone = not started
             if gone:
                 working.cancel()
 
@@ -100,7 +100,7 @@ class BoundedBody:
         try:
             await self.app(scope, replay, noted_send)
         except asyncio.CancelledError:  # uvicorn would send an unexplained 500, and log a traceback
-            if begun:
+            if started:
                 raise
             if not gone:
                 raise HTTPException(503, STOPPING) from None

@@ -14,7 +14,7 @@ from kzoo.text.languages import Direction, common_code, main_code, matching_code
 CANDIDATES = 3  # languages that a text may be in, as LibreTranslate lists them
 
 
-class Way(NamedTuple):
+class ServedPair(NamedTuple):
     """A model, and its codes of a direction."""
 
     served: Served
@@ -42,7 +42,7 @@ class Directions:
             targets.setdefault(end, {end})
         self.targets = {code: sorted(targets[code]) for code in sorted(targets)}
 
-    def resolved(self, source: str, target: str) -> Way | None:
+    def resolved(self, source: str, target: str) -> ServedPair | None:
         """Return the model of a direction, with its codes; `None` if both languages are the same.
 
         Raises:
@@ -56,15 +56,15 @@ class Directions:
         errors = []
         for served in self._models:
             try:
-                return Way(served, served.translator.direction(source, target))
+                return ServedPair(served, served.translator.direction(source, target))
             except UserError as error:
                 errors.append(error)
         if len(errors) == 1:
             raise errors[0]
         # Not all directions: of a hundred languages, there are ten thousand.
         start = matching_code(source, known)
-        ways = f"{start} to {', '.join(self.targets[start])}" if start else f"from {', '.join(known)}"
-        raise UserError(f"no model translates {source:.40} to {target:.40}; known: {ways}")
+        listed = f"{start} to {', '.join(self.targets[start])}" if start else f"from {', '.join(known)}"
+        raise UserError(f"no model translates {source:.40} to {target:.40}; known: {listed}")
 
     @cached_property
     def identifier(self) -> "Identifier":

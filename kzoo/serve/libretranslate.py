@@ -21,7 +21,7 @@ from kzoo.documents.markup import Markup
 from kzoo.documents.placeholders import has_words, keeps
 from kzoo.documents.translating import DONE, next_step, translating
 from kzoo.errors import UserError
-from kzoo.serve.directions import Directions, Way
+from kzoo.serve.directions import Directions, ServedPair
 from kzoo.serve.files import Documents, Upload, finished
 from kzoo.serve.keys import DOWNLOADS, Keys
 from kzoo.serve.messages import (
@@ -72,11 +72,11 @@ def libretranslate_routes(models: Sequence[Served], keys: Keys | None, documents
             plain = [" ".join(markup.texts) for markup in markups] if markups else texts
             detected = [candidates[0] for candidates in await identified(plain)]
         sources = [one.language for one in detected] if detected else [asked.source] * len(texts)
-        ways = [directions.resolved(source, asked.target) for source in sources]
+        pairs = [directions.resolved(source, asked.target) for source in sources]
         if markups:
-            found = await translated_markup(texts, markups, ways)
+            found = await translated_markup(texts, markups, pairs)
         else:
-            found = await translated(texts, ways, asked.alternatives)
+            found = await translated(texts, pairs, asked.alternatives)
         best, others = [texts[0] for texts in found], [texts[1:] for texts in found]
         several = Translations(best, detected, others if asked.alternatives else None)
         return answered(only(several) if isinstance(asked.q, str) else several)
@@ -97,8 +97,8 @@ def libretranslate_routes(models: Sequence[Served], keys: Keys | None, documents
                 if named and not matching_code(code, [named]):
                     raise UserError(f"{upload.name} names the language {named:.40}, not {code:.40}")
             found = document.texts
-            if way := directions.resolved(source, asked.target):
-                found = await translated_texts(document.texts, way, True, served.limits.document)
+            if pair := directions.resolved(source, asked.target):
+                found = await translated_texts(document.texts, pair, True, served.limits.document)
             table = dict(zip(document.texts, found, strict=True))
             content = await finished(upload.translated, document, table, asked.target)
             name = upload.named_for(asked.target)
@@ -155,8 +155,8 @@ def only(several: Translations) -> Translation:
     return Translation(*(value and value[0] for value in values))
 
 
-async def translated(texts: list[str], ways: list[Way | None], alternatives: int) -> list[list[str]]:
-    """Return each text's best translation and up to `alternatives` others; of a text without way, it.
+async def translated(texts: list[str], pairs: list[ServedPair | None], alternatives: int) -> list[list[str]]:
+    """Return each text's best translation and up to `alternatives` others; of a text without a pair, it.
 
     If the best lost a placeholder, the words around it are translated by themselves.
 
@@ -164,37 +164,37 @@ async def translated(texts: list[str], ways: list[Way | None], alternatives: int
         UserError: an invalid request.
         Busy: too many rows are waiting.
     """
-    found = await searched(texts, ways, alternatives)
-    for way in dict.fromkeys(filter(None, ways)):
-        mine = [number for number, other in enumerate(ways) if other == way]
+    found = await searched(texts, pairs, alternatives)
+    for pair in dict.fromkeys(filter(None, pairs)):
+        mine = [number for number, other in enumerate(pairs) if other == pair]
 
         def lost(mine=mine) -> list[int]:
             return [number for number in mine if not keeps(texts[number], found[number][0], numbers=False)]
 
-        if not (rows := await way.served.in_thread(lost, size=sum(len(texts[number]) for number in mine))):
+        if not (rows := await pair.served.in_thread(lost, size=sum(len(texts[number]) for number in mine))):
             continue
         lines_of = {row: re.split(r"(\r?\n)", texts[row].translate(NO_MARKS)) for row in rows}
         needed = dict.fromkeys(line for lines in lines_of.values() for line in lines if has_words(line))
-        most = way.served.limits.document  # a sentence may have many parts
-        table = dict(zip(needed, await translated_texts(list(needed), way, True, most), strict=True))
+        most = pair.served.limits.document  # a sentence may have many parts
+        table = dict(zip(needed, await translated_texts(list(needed), pair, True, most), strict=True))
         for row, lines in lines_of.items():
             if all(table.get(line, line) or not line for line in lines):
                 found[row][0] = "".join(table.get(line, line) for line in lines)
     return found
 
 
-async def searched(texts: list[str], ways: list[Way | None], alternatives: int) -> list[list[str]]:
+async def searched(texts: list[str], pairs: list[ServedPair | None], alternatives: int) -> list[list[str]]:
     """Return what the models' search finds; arguments, results and errors are those of `translated`."""
     found = [[text] for text in texts]
-    for served in dict.fromkeys(way.served for way in ways if way):
+    for served in dict.fromkeys(pair.served for pair in pairs if pair):
         most = served.settings.beam_size - 1
         if alternatives > most:
             raise UserError(
                 f"alternatives must be at most {most}, as many as the search finds, not {alternatives}"
             )
-        mine = [number for number, way in enumerate(ways) if way and way.served is served]
-        own, pairs = [texts[number] for number in mine], [ways[number].direction for number in mine]
-        prepared = await served.prepared(own, pairs, split_sentences=True)
+        mine = [number for number, pair in enumerate(pairs) if pair and pair.served is served]
+        own, directions = [texts[number] for number in mine], [pairs[number].direction for number in mine]
+        prepared = await served.prepared(own, directions, split_sentences=True)
         joined = prepared.split.join(await served.search(prepared, alternatives + 1))
         for number, hypotheses in zip(mine, joined, strict=True):
             best, *others = dict.fromkeys(hypothesis.text for hypothesis in hypotheses)
@@ -203,27 +203,29 @@ async def searched(texts: list[str], ways: list[Way | None], alternatives: int) 
 
 
 async def translated_markup(
-    texts: list[str], markups: list[Markup], ways: list[Way | None]
+    texts: list[str], markups: list[Markup], pairs: list[ServedPair | None]
 ) -> list[list[str]]:
     """Return the translation of each piece of HTML, without alternatives; the errors are `translated`'s."""
     found = [[text] for text in texts]
-    for way in dict.fromkeys(filter(None, ways)):
-        mine = [number for number, other in enumerate(ways) if other == way]
+    for pair in dict.fromkeys(filter(None, pairs)):
+        mine = [number for number, other in enumerate(pairs) if other == pair]
         parts = list(dict.fromkeys(text for number in mine for text in markups[number].texts))
-        table = dict(zip(parts, await translated_texts(parts, way, keep=False), strict=True))
+        table = dict(zip(parts, await translated_texts(parts, pair, keep=False), strict=True))
         for number in mine:
-            found[number] = [await way.served.in_thread(markups[number].translated, table, size=sys.maxsize)]
+            found[number] = [await pair.served.in_thread(markups[number].translated, table, size=sys.maxsize)]
     return found
 
 
-async def translated_texts(texts: list[str], way: Way, keep: bool, most: int | None = None) -> list[str]:
+async def translated_texts(
+    texts: list[str], pair: ServedPair, keep: bool, most: int | None = None
+) -> list[str]:
     """Return the translations of texts with marks for elements, as `translating` does.
 
     Args:
         keep: bool. Whether they must keep their placeholders.
         most: int. Maximum number of sentences; by default, that of a request.
     """
-    served, direction = way
+    served, direction = pair
     translator, limits = served.translator, served.limits
     steps, answer = translating(texts, direction, translator.aligns, keep), None
     while True:
@@ -235,7 +237,7 @@ async def translated_texts(texts: list[str], way: Way, keep: bool, most: int | N
         for first in range(0, len(items), size):
             some = items[first : first + size]
             if asked == "translate":
-                answer += [best for best, *_ in await searched(some, [way] * len(some), 0)]
+                answer += [best for best, *_ in await searched(some, [pair] * len(some), 0)]
             else:
                 answer += await served.batcher.run(translator.alignments_of, some, direction)
 

@@ -94,14 +94,14 @@ def page_routes(models: Sequence[Served]) -> list[BaseRoute]:
 
 def page_routes_of(served: Served, names: list[str]) -> list[BaseRoute]:
     """Return the routes of a model's page, which links to those of all models: `/` and `/page/…`."""
-    said = {"card": card(served.preset), "examples": examples(served.preset, served.translator)}
+    described = {"card": card(served.preset), "examples": examples(served.preset, served.translator)}
     shown = [(path, file.read_bytes(), kind) for path, file, kind in FILES]
-    if said["card"].get("introduction"):
+    if described["card"].get("introduction"):
         shown.append(("/page/card", served.preset.card, "text/plain"))
     glyphs = served.translator.glyphs  # not later: on JAX, a running search owns the weights
 
     async def about_route(_) -> Response:
-        return JSONResponse(about(served) | said | {"models": names})
+        return JSONResponse(about(served) | described | {"models": names})
 
     async def translate_route(request: Request) -> Response:
         body = await request.body()
@@ -276,9 +276,9 @@ def card(preset: Preset | None) -> dict:
     if preset is None:
         return {}
     scores = preset.scores
-    said = {"size": preset.size, "licence": scores.get("licence", "not given")}
+    found = {"size": preset.size, "licence": scores.get("licence", "not given")}
     corpus, numbers = scores.get("corpus") or "", ("sentences", "bleu", "chrf2")
-    said["scores"] = [
+    found["scores"] = [
         [_test_set(row, corpus), *(row[name] for name in numbers)]
         for row in scores["scores"]
         if "split" in row and all(isinstance(row.get(name), int | float) for name in numbers)
@@ -286,10 +286,10 @@ def card(preset: Preset | None) -> dict:
     if preset.card is not None:
         text = LEFT_OUT.sub("", preset.card)
         introduction, *sections = re.split(r"^## +(.+)\n", text, flags=re.M)
-        said["introduction"] = _paragraphs(introduction)
+        found["introduction"] = _paragraphs(introduction)
         terms = dict(zip(sections[::2], sections[1::2], strict=True)).get("Data and terms", "")
-        said["terms"] = _paragraphs(terms)
-    return said
+        found["terms"] = _paragraphs(terms)
+    return found
 
 
 def _test_set(row: dict, corpus: str) -> str:

@@ -66,12 +66,12 @@ class KerasSearch:
 
     def slow(self, key: tuple) -> bool:
         """Return whether a batch's search is not compiled at startup."""
-        _, length, begun = key
-        return length > USUAL_LENGTH or begun
+        _, length, prefixed = key
+        return length > USUAL_LENGTH or prefixed
 
     def search(self, key: tuple, rows: list[tuple]) -> list[list[Hypothesis]]:
         """Return the hypotheses of each row of a batch."""
-        direction, _, begun = key
+        direction, _, prefixed = key
         tokens, images, prefixes = map(list, zip(*rows, strict=True))
         return self.translator.n_best_of_tokens(
             tokens,
@@ -80,7 +80,7 @@ class KerasSearch:
             direction,
             threads=1,
             images=np.stack(images) if self.translator.image_shape else None,
-            prefixes=prefixes if begun else None,
+            prefixes=prefixes if prefixed else None,
         )
 
     def usual(self) -> Iterator[tuple[tuple, list[tuple]]]:

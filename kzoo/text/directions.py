@@ -152,10 +152,10 @@ class TwoLanguages:
                 return {"language": code}
         return {}
 
-    def beginning(self, target: str | None) -> list[int]:
+    def language_tokens(self, target: str | None) -> list[int]:
         """Return the tokens that translations into a language begin with: its own; none in most models."""
-        begin = getattr(self.target_tokenizer, "beginning", None)
-        return begin(target) if begin else []
+        tokens_of = getattr(self.target_tokenizer, "language_tokens", None)
+        return tokens_of(target) if tokens_of else []
 
 
 class SeveralLanguages:

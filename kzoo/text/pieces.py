@@ -128,7 +128,7 @@ class LanguagePieces(MarianPieces):
         spelled = set(self._processor.id_to_piece(list(range(size))))
         self.silent = {token for token, piece in enumerate(self.vocabulary) if piece not in spelled}
 
-    def beginning(self, language: str | None) -> list[int]:
+    def language_tokens(self, language: str | None) -> list[int]:
         """Return the tokens that texts of a language begin with: its own; none without a language.
 
         Raises:
@@ -141,7 +141,7 @@ class LanguagePieces(MarianPieces):
         return [self.ids[self.tokens[language]]]
 
     def tokenize(self, inputs: Sequence[str], language: str | None = None) -> list[list[int]]:
-        first = self.beginning(language or self.language)
+        first = self.language_tokens(language or self.language)
         rows = []
         for text in checked_texts(inputs):
             pieces = self._processor.encode(prepare(text, self._processor.normalize), out_type=str)

@@ -87,7 +87,7 @@ def read(
     """
     if unknown not in CHOICES:
         raise UserError(f"unknown must be one of {', '.join(CHOICES)}, not {unknown!r}")
-    free = [not begun for begun in prefixes] if prefixes else [True] * len(sentences)
+    free = [not prefix for prefix in prefixes] if prefixes else [True] * len(sentences)
     texts, restores = [], []
     for sentence, may_change in zip(sentences, free, strict=True):
         code = CODE.match(sentence)[0] if codes else ""

@@ -102,7 +102,7 @@ class SplitTexts:
         if len(prefixes) != count:
             raise UserError(f'{len(prefixes)} prefixes but {count} texts: give one per text, "" for none')
         given = zip(prefixes, self._parts, strict=True)
-        return [begun for prefix, parts in given for begun in (prefix, *[""] * (len(parts) - 1))]
+        return [own for prefix, parts in given for own in (prefix, *[""] * (len(parts) - 1))]
 
     def join(self, found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
         """Return each text's hypotheses: number i joins number i of each of its sentences.

@@ -383,7 +383,7 @@ def tokens_of_direction(
     direction, sides = translator.direction(*pair), []
     for tokenizer, language in zip(translator.tokenizers_of(*direction), pair, strict=True):
         named = translator.tokenizer_options(tokenizer, *direction).get("language")
-        first = tokenizer.beginning(named)
+        first = tokenizer.language_tokens(named)
         sides.append([[*first, *row[1:]] if row else [] for row in tokens[language]])
     return sides
 

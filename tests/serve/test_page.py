@@ -33,9 +33,9 @@ ENGLISH_FRENCH = {"source_language": "en", "target_language": "fr"}
 
 
 def get(address: str) -> dict:
-    said = httpx.get(f"{address}/page/about").json()
-    del said["readiness"]  # which changes
-    return said
+    about = httpx.get(f"{address}/page/about").json()
+    del about["readiness"]  # which changes
+    return about
 
 
 def post(address: str, **asked) -> httpx.Response:
@@ -76,8 +76,8 @@ def test_the_files_are_small_and_strict(served):
 
 def test_a_preset_of_one_direction(served):
     translator, address = served(pope)
-    said = get(address)
-    assert said == {
+    about = get(address)
+    assert about == {
         "name": "tiny_model",
         "models": ["tiny_model"],
         "version": 1,
@@ -112,9 +112,9 @@ def test_a_vocabulary_that_names_languages(served):
 
 def test_a_bridge(served):
     translator, address = served(bridge)
-    said = get(address)
-    assert said["languages"] == ["en", "de", "fr"]
-    assert said["attention"] == ["encoder_decoder", "bridge"]
+    about = get(address)
+    assert about["languages"] == ["en", "de", "fr"]
+    assert about["attention"] == ["encoder_decoder", "bridge"]
     answer = post(address, text=TEXT, source_language="en", target_language="fr", n=2).json()
     check_hypotheses(answer, translator.n_best([TEXT], 2, **ENGLISH_FRENCH, beam_size=BEAM)[0])
     rows, target, weights = translator.attention(TEXT, answer["hypotheses"][0]["text"], **ENGLISH_FRENCH)
@@ -144,9 +144,9 @@ def test_a_text_is_read_once():
 
 def test_pictures(served):
     translator, address = served(pictures)
-    said = get(address)
-    assert said["image"] == "picture"
-    assert said["attention"] == ["encoder_decoder", "image"]
+    about = get(address)
+    assert about["image"] == "picture"
+    assert about["attention"] == ["encoder_decoder", "image"]
     answer = post(address, text=TEXT, image=base64_text(picture_file())).json()
     image = np.asarray(Image.open(io.BytesIO(picture_file())))
     check_hypotheses(answer, translator.n_best([TEXT], 1, beam_size=BEAM, images=image[None])[0])
@@ -185,9 +185,9 @@ def preset(tmp_path):
 
 
 def test_a_card_is_said_in_paragraphs(preset):
-    said = page.card(preset)
-    assert said.pop("size").startswith("1.5 M parameters")
-    assert said == {
+    about = page.card(preset)
+    assert about.pop("size").startswith("1.5 M parameters")
+    assert about == {
         "licence": "free",
         "scores": [["scenes test", 9, 30.1, 50.2]],
         "introduction": ["A small model."],

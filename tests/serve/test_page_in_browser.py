@@ -324,7 +324,7 @@ def test_words_above_columns_stand_upright_in_their_language(page):
     assert (head.get_attribute("lang"), row.get_attribute("lang")) == ("en", "de")
     turned = "getComputedStyle(arguments[0].firstChild).transform"
     assert opened.run(turned, head) != "none"
-    names = {"rows": [{"text": "Hund", "said": "Hund"}], "columns": [{"text": "狗", "said": "狗"}]}
+    names = {"rows": [{"text": "Hund", "label": "Hund"}], "columns": [{"text": "狗", "label": "狗"}]}
     opened.run("(document.body.append(heatMap([[1]], arguments[0], {title: ''}, make('p'))), 0)", names)
     assert opened.run(turned, opened.all("thead th")[-1]) == "none"
 

@@ -37,12 +37,12 @@ def libre(source, target, **more):
 
 
 def test_the_first_preset_with_a_direction_translates_it(models):
-    ways = [("en", "de"), ("de", "fr"), ("fr", "en")]
-    found = ask(models, *(libre(*way) for way in ways), ("GET", "/languages", {}))
+    pairs = [("en", "de"), ("de", "fr"), ("fr", "en")]
+    found = ask(models, *(libre(*pair) for pair in pairs), ("GET", "/languages", {}))
     first, second = models["first"], models["second"]
     expected = [
         first.translate(TEXTS, split_sentences=True),
-        *(second.translate(TEXTS, *way, split_sentences=True) for way in ways[1:]),
+        *(second.translate(TEXTS, *pair, split_sentences=True) for pair in pairs[1:]),
     ]
     assert [answer.json()["translatedText"] for answer in found[:3]] == expected
     assert {one["code"]: one["targets"] for one in found[3].json()} == dict.fromkeys(

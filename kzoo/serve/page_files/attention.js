@@ -11,7 +11,7 @@ const FEW = 8; // columns, whose names are written horizontally where there is r
 const JOINED = "A “·” joins a piece to the one before it, with no space between them.";
 
 // How rows and columns are named, and the side of the translation whose language they are in.
-const numbered = (title) => (names) => names.map((name) => ({ text: name, said: `${title} ${name}` }));
+const numbered = (title) => (names) => names.map((name) => ({ text: name, label: `${title} ${name}` }));
 const pieces = (side) => (names) => subwords(names).map((name) => ({ ...name, side }));
 const KINDS = {
   encoder_decoder: () => ({
@@ -41,14 +41,14 @@ function subwords(pieces) {
   return pieces.map((piece, i) => {
     if (/^<.+>$/.test(piece)) {
       const text = piece === "</s>" ? "end" : piece.slice(1, -1);
-      return { text, said: piece === "</s>" ? "the end" : text, style: "special" };
+      return { text, label: piece === "</s>" ? "the end" : text, style: "special" };
     }
     const text = piece.replaceAll("▁", "");
     const inner = marked && !piece.startsWith("▁");
     const before = pieces.slice(0, i).filter((other) => other === piece).length;
     // Isolated: a word written from right to left would take the marks and the number after it along.
-    const said = `“\u2068${text || "space"}\u2069”` + (before ? ` number ${before + 1}` : "");
-    return { text: (inner ? "·" : "") + (text || "▁"), said, style: inner ? "inner" : "" };
+    const label = `“\u2068${text || "space"}\u2069”` + (before ? ` number ${before + 1}` : "");
+    return { text: (inner ? "·" : "") + (text || "▁"), label, style: inner ? "inner" : "" };
   });
 }
 
@@ -119,7 +119,7 @@ function heatMap(weights, { rows, columns }, kind, read) {
     make("th", { className: `${style || ""} ${UPRIGHT.test(text) ? "upright" : ""}`, title: text, lang, ...properties },
       make("span", { dir: "auto" }, text));
   const cells = weights.map((row, i) => row.map((weight, j) => {
-    const text = `${rows[i].said} → ${columns[j].said}: ${percent(weight)}`;
+    const text = `${rows[i].label} → ${columns[j].label}: ${percent(weight)}`;
     const drawn = cell("td", text, read);
     drawn.style.setProperty("--w", weight);
     return drawn;
@@ -141,7 +141,7 @@ function wordsOver(weights, { columns }, [down, across], shown, read) {
     const regions = weights.map((row) => row[j]);
     const share = shares[j];
     const first = regions.indexOf(Math.max(...regions));
-    const text = `${name.said}: ${percent(share)} of the picture’s attention; `
+    const text = `${name.label}: ${percent(share)} of the picture’s attention; `
       + `most, ${percent(regions[first])}, from row ${Math.floor(first / across) + 1}, column ${(first % across) + 1}`;
     const bar = make("i");
     bar.style.setProperty("--w", share);
