@@ -17,7 +17,7 @@ from small_preset import small_preset
 from typer.testing import CliRunner
 
 from kzoo import cli
-from kzoo.cli import streams, translation
+from kzoo.cli import streams, translated_blocks
 from kzoo.decoding import TextTranslator
 from kzoo.errors import UserError
 from kzoo.models import Hypothesis
@@ -51,7 +51,7 @@ class Upper(TextTranslator):
 def upper(commands_load, monkeypatch, tmp_path):
     model = Upper()
     commands_load(lambda _: model)
-    monkeypatch.setattr(translation, "FEWEST", 3)
+    monkeypatch.setattr(translated_blocks, "FEWEST", 3)
     small_preset(tmp_path / "m")
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
@@ -115,7 +115,7 @@ def test_a_stop_before_the_first_block_keeps_nothing(upper):
 
 
 def test_a_line_that_is_too_long_is_found_before_any_is_translated(upper):
-    lines = LINES * (translation.MOST // 4)  # the line is in the third part
+    lines = LINES * (streams.MOST // 4)  # the line is in the third part
     Path("in.txt").write_text("".join(f"{line}\n" for line in [*lines, "one two three four five"]))
     assert f"sentence {len(lines) + 1} has 5 " in str(kzoo("-o", "out.txt").exception)
     assert (upper.seen, os.listdir()) == ([], ["in.txt"])

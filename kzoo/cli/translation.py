@@ -2,31 +2,29 @@
 
 import contextlib
 import hashlib
-import os
 import shutil
 import sys
-import warnings
+from functools import partial
 from pathlib import Path
-from typing import Annotated, BinaryIO, Literal
+from typing import Annotated, Literal
 
 import typer
 from typer.core import TyperCommand
 
 from kzoo.cli import options
-from kzoo.cli.console import (
-    chosen_search,
-    open_translator,
-    progress_bar,
-    read_terms,
-    telling_when_stopped,
+from kzoo.cli.console import chosen_search, open_translator, read_terms
+from kzoo.cli.streams import growing_file, is_followed, is_input, sentences_of
+from kzoo.cli.translated_blocks import (
+    document_lines,
+    text_lines,
+    translate_arriving,
+    translate_blocks,
+    write_document,
 )
-from kzoo.cli.streams import MOST, arriving_lines, done_in, growing_file, is_followed, is_input, sentences_of
 from kzoo.errors import UserError, printable
 from kzoo.files import check_writable, sha256
 
 app = typer.Typer()
-# Lines to translate between writes: an eighth of all, from this number to `MOST`. Large blocks are faster.
-FEWEST = 4096
 MOST_PLACES = 20  # in a document, that are listed
 Unknown = Literal["copy", "error", "translate"]
 
@@ -117,19 +115,11 @@ def translate(
     from kzoo.decoding.search_settings import checked_n
     from kzoo.images import image_rows
     from kzoo.presets.shelf import locate
-    from kzoo.text.reading import UnknownCharactersWarning, lacking_line
-    from kzoo.text.sentences import SplitTexts
 
-    if text and file is not None:
-        raise UserError("sentences and --input exclude each other: give one of them")
-    if output and not text and is_input(output, file):
-        raise UserError(f"{output} is the input, which its translation would replace: give another --output")
-    if image and images:
-        raise UserError("--image and --images exclude each other: give pictures or features")
+    _check_together(text, file, output, image, images)
     # Files come before the preset, which may have to be downloaded.
     glossary = read_terms(terms) if terms else {}
     document = _document(file, output, n_best > 1 or prefix or image or images) if file else None
-    split = split or document is not None
     sentences = document.texts if document else sentences_of(None, file) if file else []
     features = open_features(images) if images else None
     if output:
@@ -147,45 +137,24 @@ def translate(
         image_rows(None, 0, tuple(shape))
     needs = {"pictures": image or images, "a prefix": prefix}
     translator = open_translator(located, search, engine, compute_type, device, needs)
-    languages = translator.named_direction(source, target)
-    done, rows_are = 0, "texts" if document else "lines"
-
-    def found(block: list[str], **rows) -> list:
-        try:
-            return translator.n_best(
-                block,
-                n=n_best,
-                truncate=truncate,
-                progress=advance,
-                split_sentences=split or None,
-                unknown=unknown,
-                terms=glossary,
-                source_language=languages[0],
-                target_language=languages[1],
-                **rows,
-            )
-        except UserError as error:  # it counts from this block's first line
-            if not done:
-                raise
-            raise UserError(f"in the {rows_are} after {rows_are[:-1]} {done:,}: {error}") from None
-
-    def translated(block: list[str], **rows) -> bytes:
-        if document:
-            from kzoo.documents.translating import translate_texts
-
-            def best_of(texts: list[str]) -> list[str]:
-                return [results[0].text for results in found(texts)]
-
-            best = translate_texts(block, best_of, translator, languages)
-            return "".join(f"{translation}\n" for translation in best).encode("utf-8")
-        return _lines(found(block, **rows), n_best, done + 1).encode("utf-8")
-
+    direction = translator.named_direction(source, target)
+    split = split or document is not None
+    n_best_of = partial(
+        translator.n_best,
+        n=n_best,
+        truncate=truncate,
+        split_sentences=split or None,
+        unknown=unknown,
+        terms=glossary,
+        source_language=direction[0],
+        target_language=direction[1],
+    )
+    if document:
+        lines_of = partial(document_lines, n_best_of, translator, direction)
+    else:
+        lines_of = partial(text_lines, n_best_of, n_best)
     if follows:
-        advance = None
-        for block in arriving_lines():
-            begun = {"prefixes": prefix * len(block)} if prefix else {}
-            _print(translated(block, **begun))
-            done += len(block)
+        translate_arriving(lines_of, prefix)
         return
     rows = {}
     if translator.image_shape or image or images:
@@ -194,48 +163,17 @@ def translate(
     if prefix:
         rows["prefixes"] = prefix * len(sentences) if len(prefix) == 1 else prefix
     plain = document.plain_texts if document else sentences
-    whole = SplitTexts(plain, [languages] * len(sentences), split, translator.codes_in_text)
-    begun = whole.prefixes(rows.get("prefixes"))
-    # All are checked before the first block is translated. That they are read again then takes 0.1 % of the
-    # time; to keep all token ids would take twice the memory of the text.
-    lacking = [reading for reading in translator.readings(whole, truncate, begun, unknown) if reading.lacking]
-    notice = lacking_line(lacking, len(whole.sentences))
-
-    def where() -> str:
-        resumes = done and written and os.path.isfile(written.name)  # a device is not
-        kept = f", kept in {written.name}: the same command resumes" if resumes else ""
-        return f"stopped after {done:,} of {len(sentences):,} {rows_are}{kept}"
-
-    left = []
-
-    def document_of(lines: BinaryIO, file: BinaryIO):
-        translations = dict(zip(sentences, lines.read().decode("utf-8").split("\n"), strict=False))
-        left.extend(document.write(file, translations, languages[1]))
-
-    growing = contextlib.nullcontext()
+    reading = {"prefixes": rows.get("prefixes"), "truncate": truncate, "unknown": unknown}
+    notice, text_of = _read(translator, plain, direction, split, **reading)
+    growing, left = contextlib.nullcontext(), []
     if output:
         pictures = [sha256(path) for path in (*(image or ()), images) if path]
         made_of = [located.files, pictures, search, n_best, truncate, split, unknown, source, target]
         digest = _digest([*made_of, translator.engine, prefix, glossary], sentences)
-        growing = growing_file(output, digest, document_of if document else shutil.copyfileobj)
-    text_of = whole.text_of
-    del whole  # as large as the text
-    # A stop while the file is packed, too.
-    with telling_when_stopped(where), growing as written, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnknownCharactersWarning)  # they are in the notice
-        done = 0 if written is None else done_in(written, n_best)
-        lines = max(FEWEST, min(MOST, len(sentences) // 8))
-        count = int((text_of >= done).sum())
-        with progress_bar("translating", count, shown=file is not None) as advance:
-            while done < len(sentences):
-                block = slice(done, done + lines)
-                content = translated(sentences[block], **{name: given[block] for name, given in rows.items()})
-                if written is None:
-                    _print(content)
-                else:
-                    written.write(content)
-                    written.flush()
-                done = min(block.stop, len(sentences))
+        pack = partial(write_document, document, direction[1], left) if document else shutil.copyfileobj
+        growing = growing_file(output, digest, pack)
+    unit = "text" if document else "line"
+    translate_blocks(lines_of, sentences, rows, text_of, growing, n_best, unit, shown=file is not None)
     if notice:
         print(printable(notice), file=sys.stderr)
     if left:
@@ -283,26 +221,37 @@ def _directed(preset, document, source: str | None, target: str | None) -> tuple
     return source, target
 
 
+def _check_together(text, file: Path | None, output: Path | None, image, images):
+    """Raise `UserError` for options that exclude each other, and for an output that is the input."""
+    if text and file is not None:
+        raise UserError("sentences and --input exclude each other: give one of them")
+    if output and not text and is_input(output, file):
+        raise UserError(f"{output} is the input, which its translation would replace: give another --output")
+    if image and images:
+        raise UserError("--image and --images exclude each other: give pictures or features")
+
+
+def _read(translator, texts: list[str], direction, split: bool, prefixes: list[str] | None, **options):
+    """Read all texts, so that errors come before the first translation; `options` are those of `readings`.
+
+    That they are read again then takes 0.1 % of the time; to keep all token ids would take twice the memory
+    of the text.
+
+    Returns:
+        A line about characters that the vocabulary lacks, or ""; and the index of each sentence's text.
+    """
+    from kzoo.text.reading import lacking_line
+    from kzoo.text.sentences import SplitTexts
+
+    whole = SplitTexts(texts, [direction] * len(texts), split, translator.codes_in_text)
+    readings = translator.readings(whole, prefixes=whole.prefixes(prefixes), **options)
+    lacking = [reading for reading in readings if reading.lacking]
+    return lacking_line(lacking, len(whole.sentences)), whole.text_of
+
+
 def _digest(made_of: list, sentences: list[str]) -> str:
     """Return the SHA-256 of sentences, and of what else their translations are made of."""
     digest = hashlib.sha256(repr(made_of).encode())
     for sentence in sentences:  # not at once: it would be a copy of the text
         digest.update(repr(sentence).encode())
     return digest.hexdigest()
-
-
-def _print(content: bytes):
-    # UTF-8, whatever the locale. Not `typer.echo`, which takes bytes for UTF-16 on Windows.
-    sys.stdout.buffer.write(content)
-    sys.stdout.buffer.flush()
-
-
-def _lines(results: list, n_best: int, first: int) -> str:
-    """Return the translations, one per line; with several per sentence, also its number and their scores."""
-    if n_best == 1:
-        return "".join(f"{hypotheses[0].text}\n" for hypotheses in results)
-    return "".join(
-        f"{number}\t{hypothesis.score:.4f}\t{hypothesis.text}\n"
-        for number, hypotheses in enumerate(results, first)
-        for hypothesis in hypotheses
-    )
