@@ -45,6 +45,7 @@ class Layer(keras.layers.Layer):
 
     def get_config(self):
         config = super().get_config()
+        # By the signature: written out, each layer would name its arguments once more.
         for kind in type(self).__mro__:
             if not issubclass(kind, Layer):
                 break
@@ -89,4 +90,5 @@ def _complete_signature(call: Callable, overridden: Callable, matched: tuple[Cal
                 added.setdefault(name, inspect.Parameter(name, shape.KEYWORD_ONLY, default=None))
     added = [one for name, one in added.items() if name not in own]
     if added:
+        # Otherwise, each subclass would have to repeat the optional inputs that it only passes on.
         call.__signature__ = inspect.Signature(sorted([*own.values(), *added], key=lambda one: one.kind))

@@ -73,6 +73,7 @@ class TranslationBackbone(Backbone):
                 is not a whole number of at least 1, or is too large to build; one annotated `Sequence[int]`
                 that is empty or contains such a number (either may be optional); a dropout outside [0, 1).
         """
+        # By the signature: written out, each backbone would name its arguments three times more.
         parameters = inspect.signature(kind.__init__).parameters
         own = {name: arguments[name] for name in parameters if name not in ("self", *KERAS_ARGUMENTS)}
         for name, value in own.items():
