@@ -128,4 +128,4 @@ def features(image, number: int) -> np.ndarray:
     if values.dtype.kind not in "iuf":
         raise UserError(f"image {number} is {values.dtype}, not numbers")
     with np.errstate(over="ignore"):
-        return values.astype("float32")
+        return values.astype("float32", copy=False)
