@@ -13,10 +13,10 @@ from kzoo.documents.tagged import TAG, string_of, tagged_pieces
 from kzoo.errors import UserError
 from kzoo.text.languages import has_spaces
 
-TIMES = r"(?:\d+:)?\d+:\d+[,.]\d+"
-CUE = re.compile(
-    rf"(?m)^(?P<times>[ \t]*{TIMES}[ \t]+-->[ \t]+{TIMES}[^\r\n]*)\r?\n(?P<text>[^\r\n]+(?:\r?\n[^\r\n]+)*)"
-)
+TIMES = r"[ \t]*(?:\d+:)?\d+:\d+[,.]\d+[ \t]+-->[ \t]+(?:\d+:)?\d+:\d+[,.]\d+"
+# A line of a cue; not the next cue's number and times, which need no empty line before them.
+LINE = rf"(?!(?:\d+[ \t]*\r?\n)?{TIMES})[^\r\n]+"
+CUE = re.compile(rf"(?m)^(?P<times>{TIMES}[^\r\n]*)\r?\n(?P<text>{LINE}(?:\r?\n{LINE})*)")
 UNBROKEN = "\0"  # stands for a space within a tag
 # A dash begins what another person says. Not those of <i>black</i>-and-white and -5.
 SAID = re.compile(TAG.pattern[:-1] + r"|(?<![^\n>}])[-–—](?=[^\da-z])\s*)")

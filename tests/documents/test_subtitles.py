@@ -50,3 +50,14 @@ def test_sounds_have_lines_of_their_own(tmp_path):
     model = MadeUp(str.upper, in_order)
     translate_document(tmp_path / "a.srt", tmp_path / "b.srt", model, "en", "de")
     assert (tmp_path / "b.srt").read_text("utf-8") == CUE.format("[MUSIC]\n♪ A DOG RUNS ♪")
+
+
+@pytest.mark.parametrize("number", ["", "2\n"])
+def test_a_cue_may_follow_without_an_empty_line(tmp_path, number):
+    times = ["00:00:01,000 --> 00:00:02,000", "00:00:02,000 --> 00:00:03,000 align:start"]
+    text = f"1\n{times[0]}\nA dog\n3\n{number}{times[1]}\nA cat\n"
+    (tmp_path / "a.srt").write_text(text, encoding="utf-8")
+    model = MadeUp(str.upper)
+    translate_document(tmp_path / "a.srt", tmp_path / "b.srt", model, "en", "de")
+    expected = text.replace("A dog", "A DOG").replace("A cat", "A CAT")
+    assert (tmp_path / "b.srt").read_text("utf-8") == expected
