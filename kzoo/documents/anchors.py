@@ -1,13 +1,11 @@
 """Elements within a sentence that are no part of it, such as a note's number: each stays behind its word."""
 
-import re
 from collections.abc import Callable
 from typing import NamedTuple
 
 from kzoo.documents.inline import Inline, Piece, Segment, joined
 
-# From the end of a text: its last word, or mark.
-LAST_WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
+HYPHENS = "-'’/_"
 Test = Callable[[Inline], bool]
 
 
@@ -59,14 +57,14 @@ def _behind_a_word(element: Inline, before: Piece, following: Piece, unseen: boo
     """Return the last word before an element with it, and what is before it; `None` if it ends the text."""
     if not (isinstance(following, str) and has_letters(following)):
         return None
-    joins = following[0].isalnum()
+    joins = following[0].isalnum() or following[0] in HYPHENS
     if isinstance(before, Inline):
         return [Inline(Anchor("", element), [before])] if before.pieces and not joins else None
     words = before.rstrip()
-    word, space = LAST_WORD.match(words[::-1]), before[len(words) :]
-    if word is None or joins and not (space and unseen):
+    word, space = words.split()[-1:], before[len(words) :]
+    if not any(map(str.isalnum, "".join(word))) or joins and not (space and unseen):
         return None
-    start = len(words) - word.end()
+    start = len(words) - len(word[0])
     anchor = Anchor("" if joins else space, element)
     return [words[:start], Inline(anchor, [words[start:]]), space if joins else ""]
 

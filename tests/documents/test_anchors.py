@@ -14,12 +14,15 @@ HTML = {
     "Two men <code>a</code> sit": "sit men <code>a</code> Two",
     "Two men <code>a</code>, sit here": "here sit men <code>a</code>, Two",
     '<b>big dog</b><img src="a"/> runs': 'runs <b>dog big</b><img src="a"/>',
-    # Where they end a text: at its ends, side by side, and within a word.
     "Two men<sup>1</sup> sit": "sit men<sup>1</sup> Two",
     'Two men<a href="#1"><sup>[1]</sup></a> sit': 'sit men<a href="#1"><sup>[1]</sup></a> Two',
+    "Two men. <code>a</code> A dog sits.": "men. <code>a</code> Two sits. dog A",
+    # Where they end a text: at its ends, side by side, within a word, and behind a mark alone.
     "<code>a</code> Two men <code>b</code>": "<code>a</code> men Two <code>b</code>",
     "Two men <code>a</code><code>b</code> sit": "men Two <code>a</code><code>b</code> sit",
     "Two <code>man</code>s sit": "Two <code>man</code>sit s",
+    "Two <code>man</code>-like cats": "Two <code>man</code>cats -like",
+    "Two men ( <code>a</code> sit": "( men Two <code>a</code> sit",
 }
 
 
