@@ -110,11 +110,17 @@ def _inline(node) -> bool:
 
 
 def _anchored(element) -> bool:
-    """Return whether an element is code, a picture or the number of a note, or has such a one alone."""
+    """Return whether an element is code, a picture, a note's number or empty, or has only one of these."""
     if element.name in ANCHORED or element.name == "sup" and not has_letters(element.get_text()):
         return True
-    alone = element.name in INLINE and len(element.contents) == 1 and element.contents[0]
-    return bool(alone) and _is_element(alone) and _anchored(alone)
+    if element.name not in INLINE or len(element.contents) > 1:
+        return False
+    return all(_is_element(child) and _anchored(child) for child in element.contents)
+
+
+def _is_empty(element) -> bool:
+    """Return whether an element shows nothing: others link to it."""
+    return element.name in INLINE and not element.contents
 
 
 def _kept(element) -> bool:
@@ -132,7 +138,11 @@ def _segment(place: str, run) -> Segment:
         run.clear()
         run.extend(_nodes(pieces))
 
-    return anchored(Segment(place, _pieces(run.contents), put), lambda piece: _anchored(piece.node))
+    return anchored(
+        Segment(place, _pieces(run.contents), put),
+        lambda piece: _anchored(piece.node),
+        lambda piece: _is_empty(piece.node),
+    )
 
 
 def _pieces(nodes: list) -> list[Piece]:

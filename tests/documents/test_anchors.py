@@ -17,6 +17,7 @@ HTML = {
     "Two men<sup>1</sup> sit": "sit men<sup>1</sup> Two",
     'Two men<a href="#1"><sup>[1]</sup></a> sit': 'sit men<a href="#1"><sup>[1]</sup></a> Two',
     "Two men. <code>a</code> A dog sits.": "men. <code>a</code> Two sits. dog A",
+    'Two <a id="1"></a>men<span id="2"></span> sit': 'sit men<span id="2"></span> Two<a id="1"></a>',
     # Where they end a text: at its ends, side by side, within a word, and behind a mark alone.
     "<code>a</code> Two men <code>b</code>": "<code>a</code> men Two <code>b</code>",
     "Two men <code>a</code><code>b</code> sit": "men Two <code>a</code><code>b</code> sit",
