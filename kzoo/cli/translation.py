@@ -143,7 +143,7 @@ def translate(
         translator.n_best,
         n=n_best,
         truncate=truncate,
-        split_sentences=split or None,
+        split_sentences=False if document else split or None,  # `document_lines` splits
         unknown=unknown,
         terms=glossary,
         source_language=direction[0],
@@ -207,17 +207,14 @@ def _directed(preset, document, source: str | None, target: str | None) -> tuple
         UserError: the document has others, or the preset's small files rule them out.
     """
     from kzoo.presets.shelf import check_direction
-    from kzoo.text.languages import matching_code
 
-    given, own = (source, target), document.languages if document else (None, None)
-    for option, code, named in zip(("--from", "--to"), given, own, strict=True):
-        if code and named and not matching_code(code, [named]):
-            raise UserError(f"{document.path} names the language {named}, not {code} ({option})")
-    source, target = (code or named for code, named in zip(given, own, strict=True))
+    if document:
+        source, target = document.direction(source, target)
     try:
         check_direction(preset, source, target)
     except UserError as error:
-        raise UserError(f"{document.path}: {error}" if any(own) else str(error)) from None
+        named = document and any(document.languages)
+        raise UserError(f"{document.path}: {error}" if named else str(error)) from None
     return source, target
 
 

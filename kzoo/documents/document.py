@@ -12,6 +12,7 @@ from kzoo.documents.placeholders import has_words
 from kzoo.documents.translating import translate_texts
 from kzoo.errors import UserError, unreadable
 from kzoo.files import atomic_write, check_file_name, check_writable
+from kzoo.text.languages import Direction, matching_code
 
 # The module of each format, by the ending of the file's name. It has `read(path) -> Content`.
 FORMATS = {
@@ -78,6 +79,18 @@ class Document:
     def plain_texts(self) -> list[str]:
         """`texts` without marks."""
         return list(map(plain, self.texts))
+
+    def direction(self, source: str | None, target: str | None) -> Direction:
+        """Return the languages given, or else those that the document names.
+
+        Raises:
+            UserError: the document names another language.
+        """
+        given = source, target
+        for code, named in zip(given, self.languages, strict=True):
+            if code and named and not matching_code(code, [named]):
+                raise UserError(f"{self.path} names the language {named:.40}, not {code:.40}")
+        return tuple(code or named for code, named in zip(given, self.languages, strict=True))
 
     def write(self, file: BinaryIO, translations: Mapping[str, str], target: str | None = None) -> list[str]:
         """Write the document with translations, once.
@@ -147,8 +160,8 @@ def translate_document(
         The places in the document that were left as they were, because a placeholder was lost.
 
     Raises:
-        UserError: as `Document`; the endings differ; the output cannot be written, or is the document; the
-            translator does not translate between these languages.
+        UserError: as `Document`; it names another language; the endings differ; the output cannot be written,
+            or is the document; the translator does not translate between these languages.
 
     Example:
 
@@ -157,8 +170,7 @@ def translate_document(
     """
     check_ending(path, output)
     document = Document(path)
-    source, target = document.languages
-    direction = translator.direction(source_language or source, target_language or target)
+    direction = translator.direction(*document.direction(source_language, target_language))
     check_writable(output, [path])
 
     def translate(sentences: list[str]) -> list[str]:

@@ -104,7 +104,7 @@ class Upload:
         self.name, self._content = PurePosixPath(name.replace("\\", "/")).name[-LONGEST_NAME:], content
 
     def __enter__(self) -> "Upload":
-        with self._naming():
+        with self.naming():
             check_is_document(self.name)
         self._folder = tempfile.TemporaryDirectory(prefix="kzoo_file_")
         self._path = Path(self._folder.name) / f"document{self._suffix}"
@@ -128,7 +128,7 @@ class Upload:
         Raises:
             UserError: as `Document`; it is too large, or has too many elements or lines.
         """
-        with self._naming():
+        with self.naming():
             marks = sum(content.count(b"<") + content.count(b"\n") for content in self._contents())
             if marks > MOST_MARKS:
                 raise UserError(f"{self._path} has over {MOST_MARKS:,} elements and lines: send parts of it")
@@ -151,13 +151,13 @@ class Upload:
 
     def translated(self, document: Document, translations: dict[str, str], target: str) -> bytes:
         """Return the file of the document with translations."""
-        with self._naming():
+        with self.naming():
             file = BytesIO()
             document.write(file, translations, target)
             return file.getvalue()
 
     @contextlib.contextmanager
-    def _naming(self) -> Iterator[None]:
+    def naming(self) -> Iterator[None]:
         """Name the document in errors as the client does."""
         try:
             yield

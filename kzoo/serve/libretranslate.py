@@ -40,7 +40,7 @@ from kzoo.serve.messages import (
     question,
 )
 from kzoo.serve.served import ALIGNED, Served
-from kzoo.text.languages import english_name, matching_code
+from kzoo.text.languages import english_name
 
 AUTO = "auto"
 MOST_IDENTIFIED = 5_000  # characters of a document
@@ -87,15 +87,11 @@ def libretranslate_routes(models: Sequence[Served], keys: Keys | None, documents
             raise UserError(f"the request: file is no file with a name: send it as {FORMS[1]}")
         with documents.one(), Upload(asked.file.filename, await asked.file.read()) as upload:
             document = await finished(upload.read, served.limits.characters)
-            source = asked.source
-            if source == AUTO and document.languages[0]:
-                source = document.languages[0]
-            elif source == AUTO:
+            with upload.naming():
+                source, _ = document.direction(None if asked.source == AUTO else asked.source, asked.target)
+            if source is None:
                 (candidates,) = await identified([" ".join(document.plain_texts)[:MOST_IDENTIFIED]])
                 source = candidates[0].language
-            for code, named in zip((source, asked.target), document.languages, strict=True):
-                if named and not matching_code(code, [named]):
-                    raise UserError(f"{upload.name} names the language {named:.40}, not {code:.40}")
             found = document.texts
             if pair := directions.resolved(source, asked.target):
                 found = await translated_texts(document.texts, pair, True, served.limits.document)

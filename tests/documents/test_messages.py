@@ -4,8 +4,9 @@ import json
 
 import pytest
 from made_up import MadeUp, in_order
+from message_of import message_of
 
-from kzoo.documents import translate_document
+from kzoo.documents import Document, translate_document
 
 pytest.importorskip("bs4")
 etree = pytest.importorskip("lxml.etree")
@@ -130,3 +131,14 @@ def test_line_ends_of_xliff(tmp_path, space, target):
     unit = f'<source xml:space="{space}">A dog\n  a cat</source>'
     found, _ = translated(tmp_path / "a.xlf", XLIFF1.format(unit) + ENDS[XLIFF1])
     assert f">{target}</target>" in found
+
+
+def test_a_document_s_languages_are_given_or_its_own(tmp_path):
+    path = tmp_path / "a.xlf"
+    path.write_text(f"{XLIFF1.format('<source>one</source>')}{ENDS[XLIFF1]}", "utf-8")
+    document = Document(path)
+    assert document.direction(None, None) == ("en", "de")
+    assert document.direction("en-GB", None) == ("en-GB", "de")
+    output = tmp_path / "b.xlf"
+    error = message_of(translate_document, path, output, MadeUp(str.upper), "en", "fr")
+    assert "a.xlf names the language de, not fr" in error and not output.exists()
