@@ -204,7 +204,9 @@ class OneDirection(Task):
     def build(self, folder: Path) -> keras.Model:
         """Return the compiled translator of the run in `folder`, with the recipe's languages."""
         translator = super().build(folder)
-        translator.source_language, translator.target_language = translator.direction(*self.languages)
+        source, translator.target_language = translator.direction(*self.languages)
+        if translator.source_language is None or translator.source_languages:
+            translator.source_language = source  # else it stays: OPUS-MT's `deu+eng` reads both
         return translator
 
     def _built(self, tokenizers: list) -> keras.Model:
@@ -224,7 +226,7 @@ class OneDirection(Task):
 
     def tokenizers(self, translator: keras.Model) -> list[tuple[Tokenizer, Direction]]:
         """Return the tokenizer of each language, and the direction for which it reads the training text."""
-        direction = translator.direction()
+        direction = translator.direction(*self.languages)
         return [(tokenizer, direction) for tokenizer in translator.tokenizers_of(*direction)]
 
     def images(self, translator):
@@ -241,7 +243,7 @@ class OneDirection(Task):
     def read_validation(self, translator: keras.Model, images) -> Validation:
         """Return the validation split, without the rows that the recipe drops."""
         source, target = self.validation
-        readings = translator.sentences_read(source, translator.direction(), truncate=True)
+        readings = translator.sentences_read(source, translator.direction(*self.languages), truncate=True)
         text = self.recipe.validation, self.languages[:1], [source], [counts_of(readings)]
         kept = kept_rows(self.recipe, self.corpus, *text, translator.max_length)
         parts = source, target, images, readings
@@ -273,7 +275,8 @@ class OneDirection(Task):
         """Return the callback that scores the model on the validation split after each epoch."""
         _, target = read.texts
         lowercase = translator.target_tokenizer.lowercases
-        return TranslationScore(read.readings, target, self.recipe.target, read.images, lowercase)
+        others = read.images, lowercase, self.languages
+        return TranslationScore(read.readings, target, self.recipe.target, *others)
 
 
 class SeveralDirections(Task):

@@ -28,7 +28,7 @@ class TranslationScore(keras.callbacks.Callback):
         language: language of the references, which decides BLEU's tokenizer.
         images: one image per source sentence, for a model that reads images, in its input format.
         lowercase: ignore case in scoring, for models that output lower case.
-        direction: a multilingual model's source and target language.
+        direction: the source and the target language; needed for a multilingual model.
 
     Warns:
         UnknownCharactersWarning: sentences have characters that the vocabulary lacks.
@@ -83,7 +83,7 @@ class TranslationScore(keras.callbacks.Callback):
 
     def low_scores(self, translator) -> dict[str, float]:
         """Return `low_score` by direction."""
-        return {direction_key(*translator.languages): self.low_score(translator)}
+        return {direction_key(*translator.direction(*self.direction)): self.low_score(translator)}
 
     def _best(self, translator, search: SearchSettings) -> list[Hypothesis]:
         """Return the best translation of each sentence."""

@@ -219,6 +219,16 @@ def test_the_preset_s_own_folder_is_refused(recipe, preset, tmp_path):
     assert sorted(path.name for path in mine.iterdir()) == before
 
 
+def test_a_preset_of_several_sources_keeps_them(recipe, preset, tmp_path):
+    """As OPUS-MT's `deu+eng`: it is tuned and scored with one, and still reads the others."""
+    several = load(preset)
+    several.source_language = "en+fr"
+    several.save_to_preset(tmp_path / "preset")
+    tuned = train(replaced(recipe, preset=str(tmp_path / "preset")), tmp_path / "run", task=quick_task)
+    assert tuned.source_language == "en+fr"
+    assert tuned.direction("fr", "de") == ("fr", "de")
+
+
 @pytest.mark.parametrize(
     ("wrong", "name"),
     [
