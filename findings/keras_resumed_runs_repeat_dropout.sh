@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# A run that Keras resumes drops the units of its first epochs again: seeds are not saved with the weights.
+# A run with a fixed seed that Keras resumes drops the units of its first epochs again: no file has the seeds' counters.
 #
 # An expert expects: `BackupAndRestore` "recovers training from an interruption": a run that stops after two epochs and
 # starts again gives the losses of one that never stopped, at least if batches are not shuffled.
 # What happens: it does without dropout. With dropout, weights and optimizer come back, but the counter of each layer's
-# `SeedGenerator` starts at 0: epoch 3 gets the masks of epoch 1, epoch 4 those of epoch 2. No weights file has the
-# counter, so `save_weights`, `save` and `ModelCheckpoint` lose it too.
-# Why it matters: translators train for days on machines that stop often. Each restart repeats the same masks, so the
-# regularization is less random than it seems, and no resumed run can be compared with another, digit by digit.
+# `SeedGenerator` starts at 0: after `keras.utils.set_random_seed`, epoch 3 gets the masks of epoch 1, epoch 4 those of
+# epoch 2. No weights file has the counter, so `save_weights`, `save` and `ModelCheckpoint` lose it too. Without a fixed
+# seed, each process draws new ones.
+# Why it matters: translators train for days on machines that stop often. With a fixed seed, each restart repeats the same
+# masks, so the regularization is less random than it seems; with or without, no resumed run gives the digits of a whole one.
 # kzoo's own training keeps the seeds beside its checkpoints; a plain `fit` of its models does not.
 #
 # Versions: keras 3.15.1 on JAX 0.10.2; the same on TensorFlow 2.21.0.
