@@ -3,7 +3,7 @@
 import importlib.util
 import itertools
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from kzoo.documents.anchors import anchored, has_letters
 from kzoo.documents.inline import Inline, Piece, Segment, texts, translated, whole
@@ -45,8 +45,9 @@ class Markup:
             with warnings.catch_warnings():  # it warns of text that is an address, or of XML
                 warnings.simplefilter("ignore")
                 self.soup = bs4.BeautifulSoup(html, parser)
-            runs = _runs(self.soup, self.soup.new_tag)
-            self.segments = [_segment(str(number), run) for number, run in enumerate(runs, 1)]
+            self._anchored = _anchored_in(self.soup)
+            runs = self._runs(self.soup)
+            self.segments = [self._segment(str(number), run) for number, run in enumerate(runs, 1)]
         except RecursionError:
             raise UserError("the HTML's elements are nested too deeply") from None
         found = (text for segment in self.segments for text in texts(segment.pieces))
@@ -58,6 +59,58 @@ class Markup:
             if new := translated(segment.pieces, translations):
                 segment.put(new)
         return str(self.soup)
+
+    def _runs(self, element) -> Iterator:
+        """Yield the runs of nodes below an element that are a text each, put into elements not written.
+
+        Each can then be replaced without a search for its place, which takes long among many nodes.
+        """
+        old, new = list(element.contents), []
+        element.clear()
+        for is_text, nodes in itertools.groupby(old, self._inline):
+            nodes = list(nodes)
+            if is_text and whole(self._pieces(nodes)).strip():
+                run = self.soup.new_tag("run")
+                run.hidden = True
+                run.extend(nodes)
+                yield run
+                nodes = [run]
+            elif not is_text:
+                for node in filter(_is_element, nodes):
+                    if not _kept(node):
+                        yield from self._runs(node)
+            new += nodes
+        element.extend(new)
+
+    def _inline(self, node) -> bool:
+        """Return whether a node is text or an element within one; a comment or a script is neither."""
+        if not _is_element(node):
+            return _is_text(node)
+        return self._is_anchored(node) or (
+            node.name in INLINE and not _kept(node) and all(map(self._inline, node.contents))
+        )
+
+    def _is_anchored(self, element) -> bool:
+        return id(element) in self._anchored
+
+    def _segment(self, place: str, run) -> Segment:
+        def put(pieces: list[Piece]):
+            run.clear()
+            run.extend(_nodes(pieces))
+
+        return anchored(
+            Segment(place, self._pieces(run.contents), put),
+            lambda piece: self._is_anchored(piece.node),
+            lambda piece: _is_empty(piece.node),
+        )
+
+    def _pieces(self, nodes: list) -> list[Piece]:
+        return [
+            Inline(node, [] if self._is_anchored(node) else self._pieces(node.contents))
+            if _is_element(node)
+            else str(node)
+            for node in nodes
+        ]
 
 
 def beautiful_soup():
@@ -73,49 +126,30 @@ def beautiful_soup():
     return bs4
 
 
-def _runs(element, new_tag: Callable) -> Iterator:
-    """Yield the runs of nodes below an element that are a text each, put into elements that are not written.
-
-    Each can then be replaced without a search for its place, which takes long in an element of many nodes.
-    """
-    old, new = list(element.contents), []
-    element.clear()
-    for is_text, nodes in itertools.groupby(old, _inline):
-        nodes = list(nodes)
-        if is_text and _has_text(nodes):
-            run = new_tag("run")
-            run.hidden = True
-            run.extend(nodes)
-            yield run
-            nodes = [run]
-        elif not is_text:
-            for node in filter(_is_element, nodes):
-                if not _kept(node):
-                    yield from _runs(node, new_tag)
-        new += nodes
-    element.extend(new)
-
-
 def _is_element(node) -> bool:
     return hasattr(node, "contents")
 
 
-def _inline(node) -> bool:
-    """Return whether a node is text, or an element of a text's markup; a comment or a script is neither."""
+def _is_text(node) -> bool:
     from bs4 import NavigableString
 
-    if not _is_element(node):
-        return type(node) is NavigableString
-    return _anchored(node) or node.name in INLINE and not _kept(node) and all(map(_inline, node.contents))
+    return type(node) is NavigableString
 
 
-def _anchored(element) -> bool:
-    """Return whether an element is code, a picture, a note's number or empty, or has only one of these."""
-    if element.name in ANCHORED or element.name == "sup" and not has_letters(element.get_text()):
-        return True
-    if element.name not in INLINE or len(element.contents) > 1:
-        return False
-    return all(_is_element(child) and _anchored(child) for child in element.contents)
+def _anchored_in(soup) -> set[int]:
+    """Return the ids of elements that are code, pictures, notes' numbers or empty, or have one such alone."""
+    found, with_letters = set(), set()
+    for element in reversed(list(filter(_is_element, soup.descendants))):  # what is within an element, first
+        children = element.contents
+        if any(id(child) in with_letters or _is_text(child) and has_letters(child) for child in children):
+            with_letters.add(id(element))
+        is_note = element.name == "sup" and id(element) not in with_letters
+        has_only_one = (
+            element.name in INLINE and len(children) < 2 and all(id(child) in found for child in children)
+        )
+        if element.name in ANCHORED or is_note or has_only_one:
+            found.add(id(element))
+    return found
 
 
 def _is_empty(element) -> bool:
@@ -129,29 +163,6 @@ def _kept(element) -> bool:
     return element.name in KEPT or element.get("translate") == "no" or "notranslate" in classes
 
 
-def _has_text(nodes: list) -> bool:
-    return bool(whole(_pieces(nodes)).strip())
-
-
-def _segment(place: str, run) -> Segment:
-    def put(pieces: list[Piece]):
-        run.clear()
-        run.extend(_nodes(pieces))
-
-    return anchored(
-        Segment(place, _pieces(run.contents), put),
-        lambda piece: _anchored(piece.node),
-        lambda piece: _is_empty(piece.node),
-    )
-
-
-def _pieces(nodes: list) -> list[Piece]:
-    return [
-        Inline(node, [] if _anchored(node) else _pieces(node.contents)) if _is_element(node) else str(node)
-        for node in nodes
-    ]
-
-
 def _nodes(pieces: list[Piece]) -> list:
     """Return the nodes of pieces, with the elements' contents replaced."""
     found = []
@@ -159,7 +170,7 @@ def _nodes(pieces: list[Piece]) -> list:
         if isinstance(piece, str):
             found.append(piece)
             continue
-        if not _anchored(piece.node):
+        if piece.pieces:  # an anchored element has none, and stays as it is
             contents = _nodes(piece.pieces)
             piece.node.clear()
             piece.node.extend(contents)

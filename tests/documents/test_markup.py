@@ -1,5 +1,7 @@
 """The texts of HTML, and its elements in the translations; the translations are given."""
 
+import sys
+
 import pytest
 from made_up import MadeUp, in_order
 from message_of import message_of
@@ -80,3 +82,22 @@ def test_an_element_whose_words_share_a_translation_is_translated_apart():
 
 def test_deep_elements_are_refused():
     assert "nested too deeply" in message_of(Markup, "<p>" * 5000 + "a")
+
+
+def test_the_work_grows_with_the_levels_alone():
+    def calls(levels):
+        """Return the number of calls of the module's functions and of those that gather a text."""
+        count, files = 0, {sys.modules[name].__file__ for name in (Markup.__module__, "bs4.element")}
+
+        def called(frame, event, _):
+            nonlocal count
+            count += event == "call" and frame.f_code.co_filename in files
+
+        sys.setprofile(called)
+        try:
+            Markup("text " + "<sup>" * levels + "1a" + "</sup>" * levels)
+        finally:
+            sys.setprofile(None)
+        return count
+
+    assert calls(80) < 3 * calls(40)
