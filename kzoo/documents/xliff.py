@@ -64,7 +64,7 @@ def _segments(root) -> Iterator[Segment]:
 
 
 def _is_translated(part, target) -> bool:
-    return _is_reviewed(part, target) and all(map(_has_text, [target, *_marks(target)]))
+    return _is_reviewed(part, target) and all(map(_is_filled, [target, *_marks(target)]))
 
 
 def _is_reviewed(part, target) -> bool:
@@ -72,8 +72,9 @@ def _is_reviewed(part, target) -> bool:
     return target is not None and (target.get("state") or part.get("state")) not in UNTRANSLATED
 
 
-def _has_text(element) -> bool:
-    return bool("".join(element.itertext()).strip())
+def _is_filled(element) -> bool:
+    """Return whether a target or a segment has text, or elements other than segments."""
+    return bool("".join(element.itertext()).strip() or {*element.iterchildren("*")} - {*_marks(element)})
 
 
 def _marks(element) -> list:
@@ -106,7 +107,7 @@ def _parts(place: str, old: bool, part, source, target) -> Iterator[Segment]:
                 part.set("state", "translated")
 
     tags, found = LINES if _keeps_lines(model) else TAGS, _marks(target) if _is_reviewed(part, target) else []
-    done = {mark.get("mid"): mark for mark in found if _has_text(mark)}
+    done = {mark.get("mid"): mark for mark in found if _is_filled(mark)}
     for element in _marks(new) or [new]:
         if (kept := done.get(element.get("mid"))) is not None:
             element.text, element[:] = kept.text, copy.deepcopy(kept[:])

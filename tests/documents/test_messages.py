@@ -115,6 +115,7 @@ SEGMENTS = '<mrk mtype="seg" mid="1">{}</mrk> <mrk mtype="seg" mid="2">{}</mrk>'
     [
         (("", ""), "", ("A DOG.", "A CAT.")),
         (("", "Eine <g id='1'>Katze</g>."), "", ("A DOG.", 'Eine <g id="1">Katze</g>.')),
+        (("", "<x id='1'/>"), "", ("A DOG.", '<x id="1"/>')),
         (("A dog.", "A cat."), ' state="new"', ("A DOG.", "A CAT.")),
     ],
 )
@@ -124,6 +125,13 @@ def test_segments_without_a_translation(tmp_path, target, state, expected):
     parts += f"<target{state}>{SEGMENTS.format(*target)}</target>"
     found, _ = translated(tmp_path / "a.xlf", XLIFF1.format(parts) + ENDS[XLIFF1])
     assert f">{SEGMENTS.format(*expected)}</target>" in found
+
+
+@pytest.mark.parametrize("target", ['<x id="1"/>', SEGMENTS.format("Ein Hund.", '<x id="1"/>')])
+def test_a_translation_may_be_made_of_elements_alone(tmp_path, target):
+    unit = f'<source>Mr <x id="1"/></source><target state="final">{target}</target>'
+    found, asked = translated(tmp_path / "a.xlf", XLIFF1.format(unit) + ENDS[XLIFF1])
+    assert unit in found and not asked
 
 
 @pytest.mark.parametrize(("space", "target"), [("preserve", "A DOG\n  A CAT"), ("default", "A DOG A CAT")])
