@@ -59,16 +59,19 @@ def _segments(name: str, tree) -> Iterator[Segment]:
 
 
 def _enclose(tree):
-    """Put what a bookmark or a comment of Word is on into an element, if it is within a paragraph."""
+    """Put what a bookmark or a comment of Word is on into an element, if it is text within a paragraph."""
     for kind in ("bookmark", "commentRange"):
-        begun = {}
-        for element in list(tree.iter(f"{{*}}{kind}Start", f"{{*}}{kind}End")):
+        begun, texts = {}, 0
+        for element in list(tree.iter(f"{{*}}{kind}Start", f"{{*}}{kind}End", "{*}t")):
+            if local_name(element) == "t":
+                texts += bool((element.text or "").strip())
+                continue
             key = next((value for name, value in element.items() if name.endswith("}id")), None)
             if local_name(element).endswith("Start"):
-                begun[key] = element
+                begun[key] = element, texts
                 continue
-            start, parent = begun.pop(key, None), element.getparent()
-            if start is not None and start.getparent() is parent and local_name(parent) == "p":
+            (start, before), parent = begun.pop(key, (None, texts)), element.getparent()
+            if texts > before and start.getparent() is parent and local_name(parent) == "p":
                 marked = start.makeelement(MARKED)
                 start.addprevious(marked)
                 while marked.getnext() is not element:

@@ -71,6 +71,10 @@ CHANGE, MARK, END = (
             f"{W}{RUN.format('sit ')}{BOOKMARK}<w:r><w:t>men</w:t></w:r>{BOOKMARK_END}"
             f"{RUN.format(' Two')}</w:p>",
         )),
+        ("a.docx", "word/document.xml", *(
+            f"{W}{RUN.format('Two men ')}{BOOKMARK}{BOOKMARK_END}{RUN.format('sit')}</w:p>",
+            f"{W}{BOOKMARK}<w:r><w:t>sit men Two</w:t></w:r>{BOOKMARK_END}</w:p>",
+        )),
         ("a.odt", "content.xml", *(
             f"{T}Two men{ODT_NOTE.format('A note')} sit</t:p>",
             f"{T}sit men{ODT_NOTE.format('note A')} Two</t:p>",
