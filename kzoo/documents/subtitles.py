@@ -20,7 +20,7 @@ CUE = re.compile(rf"(?m)^(?P<times>{TIMES}[^\r\n]*)\r?\n(?P<text>{LINE}(?:\r?\n{
 UNBROKEN = "\0"  # stands for a space within a tag
 # A dash begins what another person says. Not those of <i>black</i>-and-white and -5.
 SAID = re.compile(TAG.pattern[:-1] + r"|(?<![^\n>}])[-–—](?=[^\da-z])\s*)")
-WRAPPED = re.compile(r"(?<![\]♪♫])\r?\n(?!(?:\s|<[^<>]*>|\{\\[^{}]*\})*[-–—\[♪♫])")  # nor sounds
+WRAPPED = re.compile(r"(?<![\]♪♫])\n(?!(?:\s|<[^<>]*>|\{\\[^{}]*\})*[-–—\[♪♫])")  # nor sounds
 TIMESTAMP = re.compile(r"<\d+:[\d:.]+>")  # when a word is shown; the words of the translation are others
 
 
@@ -38,8 +38,8 @@ def read(path: Path) -> Content:
 
     def segments() -> Iterator[Segment]:
         for cue in CUE.finditer(text):
-            shown, times = TIMESTAMP.sub("", cue["text"]), cue["times"].strip()
-            pieces = tagged_pieces(WRAPPED.sub(" ", shown).replace("\r\n", "\n"), SAID)
+            shown = TIMESTAMP.sub("", cue["text"].replace("\r\n", "\n"))
+            pieces, times = tagged_pieces(WRAPPED.sub(" ", shown), SAID), cue["times"].strip()
             yield Segment(f"at {times}", pieces, lambda pieces, at=cue: put(at, pieces))
 
     def put(cue: re.Match, pieces: list[Piece]):

@@ -45,11 +45,15 @@ def test_cues_that_show_a_word_at_a_time(tmp_path):
     assert (tmp_path / "b.vtt").read_text("utf-8").endswith("\nA <c>DOG</c> <c>RUNS</c>\n")
 
 
-def test_sounds_have_lines_of_their_own(tmp_path):
-    (tmp_path / "a.srt").write_text(CUE.format("[music]\n♪ A dog\nruns ♪"), encoding="utf-8")
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_sounds_have_lines_of_their_own(tmp_path, end):
+    cue = CUE.replace("\n", end)
+    shown = end.join(["[music]", "♪ A dog", "runs ♪", "[door]", "A cat"])
+    (tmp_path / "a.srt").write_text(cue.format(shown), encoding="utf-8", newline="")
     model = MadeUp(str.upper, in_order)
     translate_document(tmp_path / "a.srt", tmp_path / "b.srt", model, "en", "de")
-    assert (tmp_path / "b.srt").read_text("utf-8") == CUE.format("[MUSIC]\n♪ A DOG RUNS ♪")
+    expected = end.join(["[MUSIC]", "♪ A DOG RUNS ♪", "[DOOR]", "A CAT"])
+    assert (tmp_path / "b.srt").read_bytes() == cue.format(expected).encode()
 
 
 @pytest.mark.parametrize("number", ["", "2\n"])
