@@ -23,8 +23,10 @@ INLINE = {"g", "mrk", "pc"}
 # Elements that end what another with the same key begins, where a tool does not nest them.
 BEGINS = {"ept": "bpt", "ex": "bx", "ec": "sc"}
 PAIRS, PAIR_KEYS = BEGINS.keys() | BEGINS.values(), ("rid", "startRef", "id")
-# Tags that are written as text, as in web pages; and line ends, where they are more than a layout.
-TAGS, LINES = re.compile(r"(</?\w[^<>]*>)"), re.compile(r"(</?\w[^<>]*>|\n)")
+# Tags that are written as text, as in web pages, unlike `a <b and c> d`; and line ends, where they are more
+# than a layout.
+TAG = r"</?\w[\w:.-]*(?:\s+[\w:.-]+=[^<>]*)?\s*/?>"
+TAGS, LINES = re.compile(f"({TAG})"), re.compile(f"({TAG}|\n)")
 SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 

@@ -71,6 +71,13 @@ ENDS = {XLIFF1: "</trans-unit></body></file></xliff>", XLIFF2: "</segment></unit
             "&lt;p&gt;A &lt;b&gt;DOG&lt;/b&gt; RUNS.&lt;/p&gt;&lt;p&gt;ENTER &lt;name&gt;&lt;/p&gt;",
             ["A dog runs.", "Enter"],
         ),
+        (XLIFF1, "if a &lt;b and c&gt; dog", "IF A &lt;B AND C&gt; DOG", ["if a <b and c> dog"]),
+        (
+            XLIFF1,
+            '&lt;a href="b" c&gt;A dog&lt;/a &gt; &lt;b&gt;runs&lt;/b&gt;&lt;br /&gt;&lt;my-tag x=1/&gt;here',
+            '&lt;a href="b" c&gt;A DOG&lt;/a &gt; &lt;b&gt;RUNS&lt;/b&gt;&lt;br /&gt;&lt;my-tag x=1/&gt;HERE',
+            ["A dog runs", "here"],
+        ),
         (
             XLIFF1,
             '{n, plural, =1 {One <x id="2"/>} other {<g id="1">Two</g> dogs}}',
