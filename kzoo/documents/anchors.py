@@ -37,17 +37,17 @@ def anchored(segment: Segment, is_anchored: Test, is_unseen: Test = lambda _: Fa
     return segment._replace(pieces=_anchored(segment.pieces, is_anchored, is_unseen), put=put)
 
 
-def _anchored(pieces: list[Piece], is_anchored: Test, is_unseen: Test) -> list[Piece]:
+def _anchored(pieces: list[Piece], is_anchored: Test, is_unseen: Test, after: Piece = "") -> list[Piece]:
+    """Return pieces, which `after` follows, with the words that elements stand behind as `Inline`."""
     found = []
-    for number, piece in enumerate(pieces):
+    for piece, following in zip(pieces, [*pieces, after][1:], strict=True):
         if isinstance(piece, str):
             found.append(piece)
         elif not is_anchored(piece):
-            found.append(piece._replace(pieces=_anchored(piece.pieces, is_anchored, is_unseen)))
+            found.append(piece._replace(pieces=_anchored(piece.pieces, is_anchored, is_unseen, following)))
         else:
             element = piece._replace(pieces=[])  # as it is
             before = found[-1] if found else ""
-            following = pieces[number + 1] if number + 1 < len(pieces) else ""
             new = _behind_a_word(element, before, following, is_unseen(element))
             found[-1:] = new or [*found[-1:], element]
     return joined(found)

@@ -127,8 +127,9 @@ class _Runs:
 
     def _found(self) -> Iterator[tuple[Any, str | list[Piece]]]:
         """Yield nodes with the text of those that are runs, and the pieces of others."""
-        self._nodes, marks, ended = [], [], local_name(self._parent) != MARKED
-        for child in list(self._parent):
+        children, is_marked = list(self._parent), local_name(self._parent) == MARKED
+        self._nodes, marks, ended = [], [], not is_marked
+        for child in children[1:-1] if is_marked else children:  # the text goes on through both marks
             name = local_name(child)
             if name in BEGINNINGS | ENDS and not ended:
                 marks.append(child)
@@ -138,7 +139,7 @@ class _Runs:
                         yield from self._in_place(marks)
                     marks, ended = [], not text
                     yield node, text
-        if local_name(self._parent) != MARKED:  # which stands within a text
+        if not is_marked:
             yield from self._in_place(marks)
 
     def _in_place(self, marks: list) -> Iterator[tuple[Any, list[Piece]]]:

@@ -18,6 +18,8 @@ HTML = {
     'Two men<a href="#1"><sup>[1]</sup></a> sit': 'sit men<a href="#1"><sup>[1]</sup></a> Two',
     "Two men. <code>a</code> A dog sits.": "men. <code>a</code> Two sits. dog A",
     'Two <a id="1"></a>men<span id="2"></span> sit': 'sit men<span id="2"></span> Two<a id="1"></a>',
+    "<b>big dog<sup>1</sup></b> runs": "runs <b>dog<sup>1</sup> big</b>",
+    "<i>big <b>dog <code>a</code></b></i> runs": "runs <i><b>dog <code>a</code></b> big</i>",
     # Where they end a text: at its ends, side by side, within a word, and behind a mark alone.
     "<code>a</code> Two men <code>b</code>": "<code>a</code> men Two <code>b</code>",
     "Two men <code>a</code><code>b</code> sit": "men Two <code>a</code><code>b</code> sit",
@@ -74,6 +76,12 @@ CHANGE, MARK, END = (
         ("a.docx", "word/document.xml", *(
             f"{W}{RUN.format('Two men ')}{BOOKMARK}{BOOKMARK_END}{RUN.format('sit')}</w:p>",
             f"{W}{BOOKMARK}<w:r><w:t>sit men Two</w:t></w:r>{BOOKMARK_END}</w:p>",
+        )),
+        ("a.docx", "word/document.xml", *(
+            f"{W}{RUN.format('Two ')}{BOOKMARK}{RUN.format('men')}{NOTE}{BOOKMARK_END}"
+            f"{RUN.format(' sit')}</w:p>",
+            f"{W}{RUN.format('sit ')}{BOOKMARK}<w:r><w:t>men</w:t></w:r>{NOTE}{BOOKMARK_END}"
+            f"{RUN.format(' Two')}</w:p>",
         )),
         ("a.odt", "content.xml", *(
             f"{T}Two men{ODT_NOTE.format('A note')} sit</t:p>",
