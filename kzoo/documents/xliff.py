@@ -55,8 +55,7 @@ def read(path: Path) -> Content:
 
 def _segments(root) -> Iterator[Segment]:
     for unit in root.iter("{*}trans-unit", "{*}unit"):
-        values = (above.get("translate") for above in (unit, *unit.iterancestors()))
-        if next(filter(None, values), "yes") == "no":
+        if _nearest(unit, "translate") == "no":
             continue
         old = local_name(unit) == "trans-unit"
         for part in [unit] if old else unit.iterfind("{*}segment"):
@@ -108,7 +107,8 @@ def _parts(place: str, old: bool, part, source, target) -> Iterator[Segment]:
             if not old:
                 part.set("state", "translated")
 
-    tags, found = LINES if _keeps_lines(model) else TAGS, _marks(target) if _is_reviewed(part, target) else []
+    tags = LINES if _nearest(model, SPACE) == "preserve" else TAGS
+    found = _marks(target) if _is_reviewed(part, target) else []
     done = {mark.get("mid"): mark for mark in found if _is_filled(mark)}
     for element in _marks(new) or [new]:
         if (kept := done.get(element.get("mid"))) is not None:
@@ -125,9 +125,10 @@ def _is_inline(element) -> bool:
     return local_name(element) in INLINE and not kept
 
 
-def _keeps_lines(element) -> bool:
-    said = (above.get(SPACE) for above in (element, *element.iterancestors()))
-    return next(filter(None, said), None) == "preserve"
+def _nearest(element, attribute: str) -> str | None:
+    """Return the value of an attribute of an element, or else of the nearest above that has it."""
+    values = (above.get(attribute) for above in (element, *element.iterancestors()))
+    return next(filter(None, values), None)
 
 
 def _lone(pieces: list[Piece]) -> int:

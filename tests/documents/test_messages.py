@@ -148,6 +148,13 @@ def test_line_ends_of_xliff(tmp_path, space, target):
     assert f">{target}</target>" in found
 
 
+@pytest.mark.parametrize(("inner", "asked"), [("", []), (' translate="yes"', ["A dog"])])
+def test_the_nearest_value_says_what_is_translated(tmp_path, inner, asked):
+    unit = f'<group translate="no"><trans-unit id="2"{inner}><source>A dog</source></trans-unit></group>'
+    content = XLIFF1.format("").replace('<trans-unit id="1">', unit) + "</body></file></xliff>"
+    assert translated(tmp_path / "a.xlf", content)[1] == asked
+
+
 def test_a_document_s_languages_are_given_or_its_own(tmp_path):
     path = tmp_path / "a.xlf"
     path.write_text(f"{XLIFF1.format('<source>one</source>')}{ENDS[XLIFF1]}", "utf-8")
