@@ -29,7 +29,9 @@ def parquet_units(path: Path, languages: Sequence[str], columns: Sequence, appro
         groups = list(map(metadata.row_group, range(metadata.num_row_groups)))
         check_unpacked_size(str(path), sum(group.total_byte_size for group in groups), path.stat().st_size)
         paths = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
-        texts = _text_columns(path, paths, languages, columns)
+        flat = metadata.schema.to_arrow_schema().empty_table().flatten().column_names
+        # Without lists and structures in structures, whose values have longer paths.
+        texts = _text_columns(path, [name for name in flat if name in paths], languages, columns)
         places = [i for i, name in enumerate(paths) if name in texts]
         chunks = [[group.column(i) for i in places] for group in groups]
         # Decoded, a page may be far larger: texts are given once in a dictionary, or by what they share with
@@ -88,9 +90,13 @@ def _text_columns(
     }
     for wanted in columns or languages:
         if wanted not in meant.values():
-            has = ", ".join(called)
+            has = ", ".join(called) or "none of texts"
             raise UserError(f"{path}: has no column {wanted}; it has {has:.200}")
-    return {name: called[name] for name, text in meant.items() if text in (columns or languages)}
+    texts = {name: called[name] for name, text in meant.items() if text in (columns or languages)}
+    for name in texts:
+        if names.count(name) > 1:
+            raise UserError(f"{path}: has several columns {name}: rename or remove the others")
+    return texts
 
 
 def _flat(batch):

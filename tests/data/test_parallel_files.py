@@ -432,6 +432,29 @@ def test_parquet_and_datasets_of_any_kind(tmp_path):
         assert "it has id" in message_of(pairs_of, tmp_path / "data", ("en", "fr"))
 
 
+@pytest.mark.parametrize("stored", ["parquet", "datasets"])
+def test_columns_that_cannot_be_read(stored, tmp_path):
+    """Structures in structures, lists, and several columns of one name."""
+    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet  # noqa: F811
+
+    def refused(table, columns=()):
+        if stored == "parquet":
+            pyarrow.parquet.write_table(table, path := tmp_path / "m.parquet")
+        else:
+            path = dataset(tmp_path / "data", table)
+        return message_of(pairs_of, path, columns=columns)
+
+    deep = pyarrow.Table.from_pylist([{"x": {"y": {"en": "A dog.", "de": "Ein Hund."}}}])
+    said = refused(deep, ("x.y.en", "x.y.de"))
+    assert "no column x.y.en" in said and "x.y.de" not in said
+    lists = pyarrow.Table.from_pylist([{"en": ["A dog."], "de": ["Ein Hund."]}])
+    assert "no column en.list.element" in refused(lists, ("en.list.element", "de.list.element"))
+    assert str(tmp_path) in refused(lists)
+    sides = [pyarrow.array([text]) for text in ("A dog.", "Ein Hund.", "Hund.")]
+    assert "columns de" in refused(pyarrow.Table.from_arrays(sides, ["en", "de", "de"]))
+
+
 @pytest.mark.parametrize("encoded", [False, True])
 def test_packed_datasets_are_refused(encoded, tmp_path):
     """A few bytes may hold any number of texts."""
