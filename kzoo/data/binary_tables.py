@@ -1,6 +1,6 @@
 """Tables in Arrow's formats as units: Parquet, and folders of the library `datasets`.
 
-Both are read in bounded memory, whatever a small file unpacks to.
+Both are read a few rows at a time; of Parquet, pages are unpacked whole.
 """
 
 import importlib.util
@@ -19,6 +19,7 @@ from kzoo.text.languages import matching_code
 DATASET, SPLITS = "state.json", "dataset_dict.json"
 NESTED = "translation."  # columns of `datasets` that have the texts of a row
 ROWS, DECODED = 1000, 2**22  # that are read at a time, and bytes of each column
+FEW = 8  # rows that are read at a time of larger columns: long texts may follow short ones
 
 
 def parquet_units(path: Path, languages: Sequence[str], columns: Sequence, approved: bool) -> Iterator[Unit]:
@@ -43,11 +44,12 @@ def parquet_units(path: Path, languages: Sequence[str], columns: Sequence, appro
             pyarrow.parquet.ParquetFile(path, read_dictionary=list(texts), **options) as as_dictionary,
         ):
             for number, group in enumerate(groups):
-                longest = max(chunk.total_uncompressed_size for chunk in chunks[number])
+                size = longest = max(chunk.total_uncompressed_size for chunk in chunks[number])
                 if not shared and group.num_rows:
                     first = next(as_dictionary.iter_batches(1, [number], list(texts)))
-                    longest = max(longest // group.num_rows, _longest_in_dictionary(first))
-                rows = max(1, min(ROWS, DECODED // max(longest, 1)))
+                    longest = _longest_in_dictionary(first)
+                most = ROWS if size <= DECODED else FEW
+                rows = max(1, min(most, DECODED // max(longest, 1)))
                 for batch in file.iter_batches(rows, [number], list(texts)):
                     yield from _rows(batch, texts)
     except (OSError, pyarrow.ArrowException) as error:

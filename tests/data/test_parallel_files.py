@@ -333,6 +333,21 @@ def test_parquet_that_repeats_long_texts(how, nested, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux has /proc")
+def test_parquet_whose_last_texts_are_long(tmp_path):
+    """Decoded at once, the last rows would take 150 MB."""
+    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet  # noqa: F811
+
+    drawn = random.Random(1)
+    short = [drawn.randbytes(12).hex() for _ in range(60_000)]
+    table = pyarrow.table({"en": [*short, *["a"] * 150], "de": [*short, *["b" * LONG] * 150]})
+    options = {"use_dictionary": False, "write_batch_size": 1, "compression": "zstd"}
+    pyarrow.parquet.write_table(table, tmp_path / "m.parquet", **options)
+    count, kibibytes = measured(tmp_path / "m.parquet", "pyarrow.parquet")
+    assert count == 60_150 and kibibytes < 90_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux has /proc")
 def test_large_parquet_is_not_read_at_once(tmp_path):
     """The file has 100 MB."""
     pyarrow = pytest.importorskip("pyarrow")
