@@ -12,9 +12,10 @@ import typer
 from typer.core import TyperCommand
 
 from kzoo.cli import options
-from kzoo.cli.console import chosen_search, open_translator, read_terms
+from kzoo.cli.console import chosen_search, open_translator, progress_bar, read_terms
 from kzoo.cli.streams import growing_file, is_followed, is_input, sentences_of
 from kzoo.cli.translated_blocks import (
+    LineTranslator,
     document_lines,
     text_lines,
     translate_arriving,
@@ -150,11 +151,11 @@ def translate(
         target_language=direction[1],
     )
     if document:
-        lines_of = partial(document_lines, n_best_of, translator, direction)
+        lines = LineTranslator(partial(document_lines, n_best_of, translator, direction), "text", 1)
     else:
-        lines_of = partial(text_lines, n_best_of, n_best)
+        lines = LineTranslator(partial(text_lines, n_best_of, n_best), "line", n_best)
     if follows:
-        translate_arriving(lines_of, prefix)
+        translate_arriving(lines, prefix)
         return
     rows = {}
     if translator.image_shape or image or images:
@@ -172,8 +173,11 @@ def translate(
         digest = _digest([*made_of, translator.engine, prefix, glossary], sentences)
         pack = partial(write_document, document, direction[1], left) if document else shutil.copyfileobj
         growing = growing_file(output, digest, pack)
-    unit = "text" if document else "line"
-    translate_blocks(lines_of, sentences, rows, text_of, growing, n_best, unit, shown=file is not None)
+
+    def bar(done: int):
+        return progress_bar("translating", int((text_of >= done).sum()), file is not None)
+
+    translate_blocks(lines, sentences, rows, growing, bar)
     if notice:
         print(printable(notice), file=sys.stderr)
     if left:
