@@ -30,15 +30,14 @@ class TextTranslator(TextReader):
         engine: str. `"keras"`, or `"ctranslate2"` with its compute type.
         multilingual: bool. Whether `translate` needs the languages.
         embeds: bool. Whether the model can embed sentences.
-        has_attention: bool. Whether it has `attention`, and translates with prefixes.
-        compiles_shapes: bool. Whether its search is compiled for each shape of a batch.
+        runs_on_keras: bool. Whether Keras runs the model.
         can_unload: bool. Whether the model can leave the memory until the next call.
         search: default search settings. You can replace them at any time.
     """
 
     engine: str
     search: SearchSettings
-    embeds = has_attention = compiles_shapes = can_unload = False
+    embeds = runs_on_keras = can_unload = False
 
     def translate(
         self,

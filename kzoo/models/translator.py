@@ -68,7 +68,7 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, WarnsOfSparseGradien
     """
 
     engine = "keras"
-    has_attention = compiles_shapes = True
+    runs_on_keras = True
 
     def __init__(
         self,

@@ -94,7 +94,7 @@ class Served:
         self.engine = translator.engine
         self.metrics = metrics or Metrics(self.engine)
         self.readiness = PREPARING
-        if translator.compiles_shapes:
+        if translator.runs_on_keras:
             engine = KerasSearch(translator, self.settings, max_batch)
         else:
             engine = EngineSearch(translator, self.settings, max_batch, start_keras)
@@ -251,7 +251,7 @@ class Served:
         Raises:
             Exception: loading failed; the next call tries again.
         """
-        if self.translator.has_attention:
+        if self.translator.runs_on_keras:
             return self.translator
         if self._loading is None:
             self._loading = asyncio.create_task(self.batcher.run(lambda: self._engine.keras.translator))

@@ -27,7 +27,7 @@ SLOW = 6  # its token
 class Model(TextTranslator):
     """Answers at once, but to "slow" only when `free` is set."""
 
-    engine, has_attention, compiles_shapes = "keras", True, True
+    engine, runs_on_keras = "keras", True
     source_language, target_language, target_tokenizer = "en", "de", None
     search, max_length = SearchSettings(), 16
     backbone = SimpleNamespace(bridge=None)
