@@ -96,15 +96,15 @@ def recipe_task(recipe: Recipe, corpus: Corpus | None = None) -> "Task":
 class Task:
     """Prepares what a run trains, for a recipe of one direction or of several.
 
-    Each kind of task has its own `learn`, `tokenizers`, `read_validation`, `batches` and `scorer`.
-
     Attributes:
         sides: the training text, a list of sentences for each language; empty if it is read from shards.
         texts: `sides`, with further rows, whose sources a reverse model has written.
+        languages: those of `sides`.
     """
 
     sides: Sequence[list[str]] = ([], [])
     texts: Sequence[list[str]] = ([], [])
+    languages: Sequence[str]
 
     def __init__(self, recipe: Recipe, corpus: Corpus | None = None):
         self.recipe, self.corpus = recipe, corpus
@@ -160,6 +160,37 @@ class Task:
         print_rare_subwords(self.recipe, tokenizers, sides)
         return self.batches(translator, "train", self.texts, sides, images, growth), unknown
 
+    def learn(self, folder: Path) -> list[Tokenizer] | dict[str, Tokenizer]:
+        """Return the tokenizers of the run in `folder`; learn its vocabularies if it has none."""
+        raise NotImplementedError
+
+    def tokenizers(self, translator: keras.Model) -> list[tuple[Tokenizer, Direction]]:
+        """Return the tokenizer of each language, and the direction for which it reads the training text."""
+        raise NotImplementedError
+
+    def read_validation(self, translator: keras.Model, images) -> Validation:
+        """Return the validation split, without the rows that the recipe drops."""
+        raise NotImplementedError
+
+    def batches(
+        self, translator: keras.Model, split: str, texts, sides, images=None, growth: float = 1.0
+    ) -> Batches | PairBatches:
+        """Return the batches of a split's texts.
+
+        Args:
+            translator: the model.
+            split: the name of the split.
+            texts: the sentences; of the validation split, as in `Validation`.
+            sides: the token ids of each language's sentences.
+            images: one for each row; `None` if the model reads none, as in several directions.
+            growth: as `growth_of` returns it.
+        """
+        raise NotImplementedError
+
+    def scorer(self, translator: keras.Model, read: Validation) -> keras.callbacks.Callback:
+        """Return the callback that scores the model on the validation split after each epoch."""
+        raise NotImplementedError
+
     def build(self, folder: Path) -> keras.Model:
         """Return the compiled translator of the run in `folder`."""
         recipe, untrained = self.recipe, self.recipe.preset in BUILDERS
@@ -184,8 +215,7 @@ class OneDirection(Task):
             self.sides = self.texts = with_capitals(sides, self.languages, recipe.capitals, recipe.seed)
         self.validation = corpus.pairs(recipe.validation, *self.languages)
 
-    def learn(self, folder: Path) -> list:
-        """Return the tokenizers of the run in `folder`; learn its vocabularies if it has none."""
+    def learn(self, folder):
         if self.shards:
             self.shards.copy_vocabularies(folder)
         return learned_tokenizers(self.recipe, folder, *self.texts)
@@ -224,8 +254,7 @@ class OneDirection(Task):
             return ConsistentCrossEntropy(recipe.label_smoothing, recipe.consistency)
         return LabelSmoothedCrossEntropy(recipe.label_smoothing)
 
-    def tokenizers(self, translator: keras.Model) -> list[tuple[Tokenizer, Direction]]:
-        """Return the tokenizer of each language, and the direction for which it reads the training text."""
+    def tokenizers(self, translator):
         direction = translator.direction(*self.languages)
         return [(tokenizer, direction) for tokenizer in translator.tokenizers_of(*direction)]
 
@@ -240,8 +269,7 @@ class OneDirection(Task):
             for rows, (source, _) in zip(images, (self.sides, self.validation), strict=True)
         ]
 
-    def read_validation(self, translator: keras.Model, images) -> Validation:
-        """Return the validation split, without the rows that the recipe drops."""
+    def read_validation(self, translator, images):
         source, target = self.validation
         readings = translator.sentences_read(source, translator.direction(*self.languages), truncate=True)
         text = self.recipe.validation, self.languages[:1], [source], [counts_of(readings)]
@@ -262,8 +290,7 @@ class OneDirection(Task):
             print_dropped("train", batches.dropped, self.shards.pairs, min(longest, recipe.tokens))
         return batches, self.shards.unknown
 
-    def batches(self, translator: keras.Model, split: str, texts, sides, images=None, growth=1.0) -> Batches:
-        """Return the batches of a split's texts; `sides` are their token ids."""
+    def batches(self, translator, split, texts, sides, images=None, growth=1.0):
         recipe, longest = self.recipe, translator.max_length
         limit = min(longest, recipe.tokens)
         sides, kept = cut_or_kept(recipe, self.corpus, split, self.languages, texts, sides, limit)
@@ -271,8 +298,7 @@ class OneDirection(Task):
         images = rows_of(images, kept)
         return Batches(*sides, *settings, max_length=longest, images=images, growth=growth)
 
-    def scorer(self, translator: keras.Model, read: Validation) -> keras.callbacks.Callback:
-        """Return the callback that scores the model on the validation split after each epoch."""
+    def scorer(self, translator, read):
         _, target = read.texts
         lowercase = translator.target_tokenizer.lowercases
         others = read.images, lowercase, self.languages
@@ -291,8 +317,7 @@ class SeveralDirections(Task):
         self.sides = self.texts = with_capitals(sides, self.languages, recipe.capitals, recipe.seed, True)
         self.validation = corpus.sides(recipe.validation, self.languages)
 
-    def learn(self, folder: Path) -> dict:
-        """Return the tokenizers of the run in `folder`; learn its vocabularies if it has none."""
+    def learn(self, folder):
         size, form, tokenizers = self.recipe.vocabulary_size, self.recipe.text, {}
         for language, text in zip(self.languages, self.sides, strict=True):
             side = {language: (language, text)}
@@ -356,7 +381,8 @@ class SeveralDirections(Task):
 
     def scorer(self, translator, read):
         count = self.recipe.validation_sentences or None
-        texts, readings = ({key: rows[:count] for key, rows in some.items()} for some in read[:2])
+        texts = {language: rows[:count] for language, rows in read.texts.items()}
+        readings = {key: rows[:count] for key, rows in read.readings.items()}
         lowercase = all(translator.tokenizers_of(*pair)[1].lowercases for pair in self.directions)
         return DirectionScores(readings, texts, self.directions, lowercase)
 
