@@ -21,17 +21,15 @@ KAGGLE = re.compile(rf"kaggle://({NAME}/{NAME}/keras/{NAME})(?:/([0-9]+))?")
 FORMS = "hf://USER/REPOSITORY[@REVISION], kaggle://USER/MODEL/keras/VARIATION[/VERSION]"
 Fetch = Callable[[Sequence[str], Path], object]  # fetches the named files into a folder
 
-PRESETS = Path(__file__).resolve().parents[1] / "presets"  # the package
 # The folder of the zoo's trained presets: in a clone, or else in the wheel kzoo-shelf.
 SHELF = Path(__file__).resolve().parents[2] / "presets"
 if not (SHELF / "pyproject.toml").is_file() and (_wheel := importlib.util.find_spec("kzoo_shelf")):
     SHELF = Path(_wheel.submodule_search_locations[0])
-# The module of each builder of untrained models, read from the stub of `kzoo.presets`.
+BUILDERS_STUB = Path(__file__).resolve().parents[1] / "presets" / "__init__.pyi"
+# The module of each builder of untrained models.
 BUILDERS = {
     name: module
-    for module, name in re.findall(
-        r"from \.(\w+) import (\w+)", (PRESETS / "__init__.pyi").read_text(encoding="utf-8")
-    )
+    for module, name in re.findall(r"from \.(\w+) import (\w+)", BUILDERS_STUB.read_text(encoding="utf-8"))
     if module not in ("builders", "shelf", "trimming")
 }
 # The presets in the wheel kzoo-shelf, so that an error can suggest installing it.
