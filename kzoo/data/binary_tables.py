@@ -46,8 +46,9 @@ def parquet_units(path: Path, languages: Sequence[str], columns: Sequence, appro
             for number, group in enumerate(groups):
                 size = longest = max(chunk.total_uncompressed_size for chunk in chunks[number])
                 if not shared and group.num_rows:
-                    first = next(as_dictionary.iter_batches(1, [number], list(texts)))
-                    longest = _longest_in_dictionary(first)
+                    longest = _longest_in_dictionary(  # the batch is not kept: it may be large
+                        next(as_dictionary.iter_batches(1, [number], list(texts)))
+                    )
                 most = ROWS if size <= DECODED else FEW
                 rows = max(1, min(most, DECODED // max(longest, 1)))
                 for batch in file.iter_batches(rows, [number], list(texts)):
