@@ -143,13 +143,20 @@ def _anchored_in(soup) -> set[int]:
         children = element.contents
         if any(id(child) in with_letters or _is_text(child) and has_letters(child) for child in children):
             with_letters.add(id(element))
-        is_note = element.name == "sup" and id(element) not in with_letters
+        is_raised = element.name == "sup" or element.name == "a" and _is_behind_a_word(element)
+        is_note = is_raised and id(element) not in with_letters
         has_only_one = (
             element.name in INLINE and len(children) < 2 and all(id(child) in found for child in children)
         )
         if element.name in ANCHORED or is_note or has_only_one:
             found.add(id(element))
     return found
+
+
+def _is_behind_a_word(element) -> bool:
+    """Return whether a letter, or a mark that ends words, is before an element without a space."""
+    before = element.previous_element
+    return _is_text(before) and (before[-1:].isalpha() or before[-1:] in {*".,;:!?…)]»”’\"'"})
 
 
 def _is_empty(element) -> bool:

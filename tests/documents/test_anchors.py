@@ -16,6 +16,9 @@ HTML = {
     '<b>big dog</b><img src="a"/> runs': 'runs <b>dog big</b><img src="a"/>',
     "Two men<sup>1</sup> sit": "sit men<sup>1</sup> Two",
     'Two men<a href="#1"><sup>[1]</sup></a> sit': 'sit men<a href="#1"><sup>[1]</sup></a> Two',
+    'Two men<a href="#1">1</a> sit': 'sit men<a href="#1">1</a> Two',
+    'Two men,<a href="#1">†</a> sit': 'sit men,<a href="#1">†</a> Two',
+    'Two men <a href="#1">1</a> sit': 'sit <a href="#1">1</a> men Two',  # a word of the sentence
     "Two men. <code>a</code> A dog sits.": "men. <code>a</code> Two sits. dog A",
     'Two <a id="1"></a>men<span id="2"></span> sit': 'sit men<span id="2"></span> Two<a id="1"></a>',
     "<b>big dog<sup>1</sup></b> runs": "runs <b>dog<sup>1</sup> big</b>",
