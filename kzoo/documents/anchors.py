@@ -1,9 +1,10 @@
 """Elements within a sentence that are no part of it, such as a note's number: each stays behind its word."""
 
+import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kzoo.documents.inline import Inline, Piece, Segment, joined
+from kzoo.documents.inline import Inline, Piece, Segment, joined, whole
 
 HYPHENS = "-'’/_"
 Test = Callable[[Inline], bool]
@@ -37,10 +38,16 @@ def anchored(segment: Segment, is_anchored: Test, is_unseen: Test = lambda _: Fa
     return segment._replace(pieces=_anchored(segment.pieces, is_anchored, is_unseen), put=put)
 
 
-def _anchored(pieces: list[Piece], is_anchored: Test, is_unseen: Test, after: Piece = "") -> list[Piece]:
-    """Return pieces, which `after` follows, with the words that elements stand behind as `Inline`."""
-    found = []
-    for piece, following in zip(pieces, [*pieces, after][1:], strict=True):
+def _anchored(pieces: list[Piece], is_anchored: Test, is_unseen: Test, after: str = "") -> list[Piece]:
+    """Return pieces, which a text follows, with the words that elements stand behind as `Inline`."""
+    found, followed = [], [*pieces, after]
+
+    def goes_on(piece: Piece) -> bool:
+        return isinstance(piece, str) or not is_anchored(piece)
+
+    for number, piece in enumerate(pieces, 1):
+        # The next word is in one of two: a space or a mark may stand between elements.
+        following = whole(list(itertools.takewhile(goes_on, followed[number : number + 2])))
         if isinstance(piece, str):
             found.append(piece)
         elif not is_anchored(piece):
@@ -53,9 +60,9 @@ def _anchored(pieces: list[Piece], is_anchored: Test, is_unseen: Test, after: Pi
     return joined(found)
 
 
-def _behind_a_word(element: Inline, before: Piece, following: Piece, unseen: bool) -> list[Piece] | None:
+def _behind_a_word(element: Inline, before: Piece, following: str, unseen: bool) -> list[Piece] | None:
     """Return the last word before an element with it, and what is before it; `None` if it ends the text."""
-    if not (isinstance(following, str) and has_letters(following)):
+    if not has_letters(following):
         return None
     joins = following[0].isalnum() or following[0] in HYPHENS
     if isinstance(before, Inline):

@@ -23,6 +23,8 @@ HTML = {
     'Two <a id="1"></a>men<span id="2"></span> sit': 'sit men<span id="2"></span> Two<a id="1"></a>',
     "<b>big dog<sup>1</sup></b> runs": "runs <b>dog<sup>1</sup> big</b>",
     "<i>big <b>dog <code>a</code></b></i> runs": "runs <i><b>dog <code>a</code></b> big</i>",
+    "<span>Two men</span><sup>1</sup><span> sit</span>": "<span>sit</span> <span>men Two</span><sup>1</sup>",
+    "Two men<sup>1</sup> <b>sit</b>": "<b>sit</b> men<sup>1</sup> Two",
     # Where they end a text: at its ends, side by side, within a word, and behind a mark alone.
     "<code>a</code> Two men <code>b</code>": "<code>a</code> men Two <code>b</code>",
     "Two men <code>a</code><code>b</code> sit": "men Two <code>a</code><code>b</code> sit",
