@@ -105,6 +105,7 @@ REFUSED = [
     *((f"serve {PRESET} --port 0 --terms {given}", "--terms") for given in ("", "en-de=", "=a.tsv")),
     (f"serve {PRESET} --port 0 --keys none.txt", "none.txt cannot be read"),
     (f"translate {PRESET} dog --terms ", "--terms"),
+    (f"translate {PRESET} dog -o x.docx", "x.docx"),
     ("check a.tmx --from en --to de columns=[1,2]", "columns"),
     ("check a.tmx --from en --to de approved=true", "approved"),
 ]

@@ -120,7 +120,7 @@ def translate(
     _check_together(text, file, output, image, images)
     # Files come before the preset, which may have to be downloaded.
     glossary = read_terms(terms) if terms else {}
-    document = _document(file, output, n_best > 1 or prefix or image or images) if file else None
+    document = _document(file, output, n_best > 1 or prefix or image or images)
     sentences = document.texts if document else sentences_of(None, file) if file else []
     features = open_features(images) if images else None
     if output:
@@ -186,15 +186,19 @@ def translate(
         print(printable(f"{file}: {len(left):,} {why}: {places}"), file=sys.stderr)
 
 
-def _document(file: Path, output: Path | None, others: object):
-    """Return the document in a file; `None` if it is text. `others` are options that are for text alone.
+def _document(file: Path | None, output: Path | None, others: object):
+    """Return the document in a file; `None` if there is only text. `others` are options for text.
 
     Raises:
         UserError: it cannot be read, or the options do not fit.
     """
     from kzoo.documents.document import Document, check_ending, is_document
 
-    if not is_document(file):
+    if not (file and is_document(file)):
+        if output and is_document(output):
+            raise UserError(
+                f"{output} is a document by its ending, and the input is text: name it {output.stem}.txt"
+            )
         return None
     if others:
         raise UserError(f"{file} is a document: leave out --n-best, --prefix, --image and --images")
