@@ -79,7 +79,8 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
         if isinstance(value, float) and not math.isfinite(value):
             raise UserError(f"{where}: {name} is {value!r}, not a finite number")
     if missing := [name for name in ("preset", "corpus") if name not in values]:  # all others have defaults
-        raise UserError(f"{where} lacks {', '.join(missing)}")
+        own = 'corpus = "files" and the lines that `kzoo train RECIPE --show` prints'
+        raise UserError(f"{where} lacks {', '.join(missing)}: for your own text, add {own}")
     try:
         recipe = msgspec.convert(values, Recipe)
     except msgspec.ValidationError as error:

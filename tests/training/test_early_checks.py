@@ -55,6 +55,7 @@ NOT_FOR_SHARDS = [
     (SEEING, "shards"),
     ({**POPE, "text": "lowercased"}, "raw text"),
     ({**POPE, "target": "pt"}, "'pt'"),
+    ({"train": ["none.en", "none.de"], "source": "en", "target": "de"}, "--show"),
 ]
 RUN = """
 import sys
