@@ -108,6 +108,7 @@ REFUSED = [
     (f"translate {PRESET} dog -o x.docx", "x.docx"),
     ("check a.tmx --from en --to de columns=[1,2]", "columns"),
     ("check a.tmx --from en --to de approved=true", "approved"),
+    (f"check {os.path.dirname(__file__)} --from en --to de", "dataset"),
 ]
 
 

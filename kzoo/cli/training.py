@@ -117,6 +117,7 @@ def train(
 
 def _given(words: list[str], source: str | None, target: str | None) -> tuple:
     """Return what the command's words give: values, as a recipe too, the run's default folder, and a name."""
+    from kzoo.data.binary_tables import DATASET, SPLITS
     from kzoo.data.own_files import is_table
     from kzoo.data.text_files import stream_lines
     from kzoo.training.recipe_files import read_values, text_values
@@ -134,6 +135,10 @@ def _given(words: list[str], source: str | None, target: str | None) -> tuple:
                 f"{files[0]} alone: give a file for each language, a table (.tsv, .csv), or a recipe (.toml)"
             )
         if source or target:
+            if Path(files[0]).is_dir():
+                raise UserError(
+                    f"{files[0]} holds no dataset of Hugging Face: neither {DATASET} nor {SPLITS}"
+                )
             raise UserError("--from and --to are for your own files: a recipe names its languages")
         return *read_values(files[0], overrides), Path("runs") / Path(files[0]).stem, files[0]
     values, recipe = text_values(files, source, target, overrides)
