@@ -15,6 +15,7 @@ from kzoo.data.translation_memories import Unit
 from kzoo.errors import UserError, unreadable
 from kzoo.text.languages import matching_code
 
+NAME_THEM = """name the columns, as in 'columns=["English", "German"]'"""
 # In a folder of `datasets`: of one split, or of several in folders of their own.
 DATASET, SPLITS = "state.json", "dataset_dict.json"
 NESTED = "translation."  # columns of `datasets` that have the texts of a row
@@ -94,7 +95,8 @@ def _text_columns(
     for wanted in columns or languages:
         if wanted not in meant.values():
             has = ", ".join(called) or "none of texts"
-            raise UserError(f"{path}: has no column {wanted}; it has {has:.200}")
+            hint = "" if columns or not called else f"; {NAME_THEM}"
+            raise UserError(f"{path}: has no column {wanted}; it has {has:.200}{hint}")
     texts = {name: called[name] for name, text in meant.items() if text in (columns or languages)}
     for name in texts:
         if names.count(name) > 1:

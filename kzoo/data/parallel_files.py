@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from kzoo.data.binary_tables import DATASET, SPLITS, dataset_units, parquet_units
+from kzoo.data.binary_tables import DATASET, NAME_THEM, SPLITS, dataset_units, parquet_units
 from kzoo.data.kinds_of_rows import KindOfRows, lines_of
 from kzoo.data.text_files import (
     DAMAGED,
@@ -84,7 +84,8 @@ def parallel_rows(
         seen = ", ".join(sorted(filter(None, codes)))
         has = f"it has {seen}" if seen else ", ".join(kinds) or "it is empty"
         wanted = " and ".join(map(str, columns or languages))
-        raise UserError(f"{path}: none of its {count:,} rows has {wanted}; {has}")
+        hint = f"; {NAME_THEM}" if seen and has_columns(path) and not columns else ""
+        raise UserError(f"{path}: none of its {count:,} rows has {wanted}; {has}{hint}")
     if kinds:
         lines = lines_of(sorted(kinds.values(), key=lambda kind: (-kind.count, kind.what)))
         first = f"{path}: {left_out:,} of {count:,} rows are left out:"

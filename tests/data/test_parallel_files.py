@@ -232,6 +232,8 @@ def test_parquet_and_a_folder_of_datasets(tmp_path):
     warned = ["1 of 2,501 rows are left out:", "1 without en row 2,501: x"]
     assert pairs_of(tmp_path / "m.parquet") == (expected, warned)
     assert pairs_of(folder) == (expected, [])
+    pyarrow.parquet.write_table(flat.rename_columns(["src", "tgt"]), tmp_path / "n.parquet")
+    assert "columns=" in message_of(pairs_of, tmp_path / "n.parquet")
     (tmp_path / "dataset_dict.json").write_text('{"splits": ["train"]}')
     assert str(folder) in message_of(pairs_of, tmp_path)
     (folder / "data.arrow").write_bytes(b"ARROW")
@@ -392,6 +394,7 @@ EXTERNAL = '<!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
         ("m.jsonl", "[" * 100_000, "line 1: not a JSON object"),
         ("m.jsonl", b'{"en": "\xff"}', "line 1: not valid UTF-8"),
         ("m.jsonl", '{"english": "a"}\n', "it has english"),
+        ("m.jsonl", '{"english": "a"}\n', "columns="),
     ],
 )  # fmt: skip
 def test_files_that_lie(name, content, said, tmp_path):
