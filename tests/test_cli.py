@@ -85,6 +85,10 @@ REFUSED = [
     (f"evaluate {PRESET} --length-penalty nan", "length_penalty "),
     (f"export {PRESET} x --length-penalty nan", "length_penalty "),
     (f"export {PRESET} x --format argos", ".argosmodel"),
+    *(
+        (f"export {PRESET} x.argosmodel --format {to}", "x.argosmodel")
+        for to in ("ctranslate2", "saved_model")
+    ),
     (f"export {PRESET} x.argosmodel --beam 4", "beam_size"),
     (f"export {PRESET} x.ARGOSMODEL --beam 4", "beam_size"),
     ("export glyph_tiny_tatoeba_zh_en x --format ctranslate2", "RecurrentBackbone"),

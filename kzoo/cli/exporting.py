@@ -9,6 +9,7 @@ import typer
 
 from kzoo.cli import options
 from kzoo.cli.console import chosen_search, open_translator
+from kzoo.errors import UserError
 from kzoo.export_formats import FORMATS, PRECISIONS
 from kzoo.export_formats import export as export_as
 
@@ -37,8 +38,11 @@ def export(
     from kzoo.export.saved_model import check_saved_model
     from kzoo.presets.shelf import locate
 
+    is_argos = folder.suffix.lower() == ".argosmodel"
+    to = to or ("argos" if is_argos else "saved_model")
+    if is_argos and to != "argos":
+        raise UserError(f"{folder} is a name for --format argos: {to} writes a folder")
     translator = locate(preset)
-    to = to or ("argos" if folder.suffix.lower() == ".argosmodel" else "saved_model")
     given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
     if to == "saved_model":  # the only one that a model on Keras writes
         check_saved_model(folder, precision, os.environ.get("KERAS_BACKEND", "tensorflow"))
