@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kzoo.documents.inline import Inline, Piece, Segment, joined, whole
+from kzoo.documents.inline import Inline, Piece, Segment, joined, unwrapped, whole
 
 HYPHENS = "-'’/_"
 Test = Callable[[Inline], bool]
@@ -33,7 +33,7 @@ def anchored(segment: Segment, is_anchored: Test, is_unseen: Test = lambda _: Fa
     """
 
     def put(new: list[Piece]):
-        segment.put(_released(new))
+        segment.put(unwrapped(new, _around))
 
     return segment._replace(pieces=_anchored(segment.pieces, is_anchored, is_unseen), put=put)
 
@@ -76,14 +76,6 @@ def _behind_a_word(element: Inline, before: Piece, following: str, unseen: bool)
     return [words[:start], Inline(anchor, [words[start:]]), space if joins else ""]
 
 
-def _released(pieces: list[Piece]) -> list[Piece]:
-    """Return pieces with the elements that `_anchored` put into nodes."""
-    found = []
-    for piece in pieces:
-        if isinstance(piece, str):
-            found.append(piece)
-        elif isinstance(piece.node, Anchor):
-            found += [*_released(piece.pieces), piece.node.space, piece.node.element]
-        else:
-            found.append(piece._replace(pieces=_released(piece.pieces)))
-    return joined(found)
+def _around(node: object) -> tuple[list[Piece], list[Piece]] | None:
+    """Return what `_anchored` put into a node, which stood behind its pieces."""
+    return ([], [node.space, node.element]) if isinstance(node, Anchor) else None

@@ -52,6 +52,21 @@ def joined(pieces: Iterable[Piece]) -> list[Piece]:
     return found
 
 
+def unwrapped(pieces: Iterable[Piece], around: Callable[[Any], Sequence[list] | None]) -> list[Piece]:
+    """Return pieces with the content of elements in their place, between what `around` says of their nodes.
+
+    An element for whose node it returns `None` stays.
+    """
+    found = []
+    for piece in pieces:
+        if isinstance(piece, str):
+            found.append(piece)
+            continue
+        inner, ends = unwrapped(piece.pieces, around), around(piece.node)
+        found += [piece._replace(pieces=inner)] if ends is None else [*ends[0], *inner, *ends[1]]
+    return joined(found)
+
+
 def whole(pieces: Iterable[Piece]) -> str:
     """Return the text of pieces as it is in the document."""
     return "".join(piece if isinstance(piece, str) else whole(piece.pieces) for piece in pieces)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Mapping
 from types import MappingProxyType
 
 from kzoo.data.safe_xml import SAFE_XML, check_declares_no_entities, check_no_entities
-from kzoo.documents.inline import Inline, Piece, joined
+from kzoo.documents.inline import Inline, Piece, joined, unwrapped
 from kzoo.errors import UserError, first_line
 
 
@@ -108,13 +108,10 @@ def paired(pieces: list[Piece], mark_of: Callable[..., tuple[Hashable, bool] | N
 
 def unpaired(pieces: list[Piece]) -> list[Piece]:
     """Return pieces as `paired` is given them; nodes may be pairs of strings, too."""
-    found = []
-    for piece in pieces:
-        if isinstance(piece, str):
-            found.append(piece)
-        elif isinstance(piece.node, tuple):
-            begin, end = (one if isinstance(one, str) else Inline(one, []) for one in piece.node)
-            found += [begin, *unpaired(piece.pieces), end]
-        else:
-            found.append(piece._replace(pieces=unpaired(piece.pieces)))
-    return joined(found)
+
+    def around(node: object) -> list[list[Piece]] | None:
+        if not isinstance(node, tuple):
+            return None
+        return [[one if isinstance(one, str) else Inline(one, [])] for one in node]
+
+    return unwrapped(pieces, around)
