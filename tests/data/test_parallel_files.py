@@ -300,6 +300,14 @@ def measured(path, package):
     return tuple(map(int, done.stdout.split()))
 
 
+def measured_parquet(table, folder, **options):
+    """Return what `measured` does of a table of Arrow as a Parquet file, written with some options."""
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(table, folder / "m.parquet", **options)
+    return measured(folder / "m.parquet", "pyarrow.parquet")
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux has /proc")
 @pytest.mark.parametrize("ending", ["tmx", "xlf"])
 def test_units_that_were_read_leave_the_memory(ending, tmp_path):
@@ -325,12 +333,9 @@ READ_AS = {
 def test_parquet_that_repeats_long_texts(how, nested, tmp_path):
     """Decoded at once, the rows would take 120 MB."""
     pyarrow = pytest.importorskip("pyarrow")
-    import pyarrow.parquet  # noqa: F811
-
     rows = [{"en": "a" * LONG, "de": "b" * LONG + str(number % 7)} for number in range(60)]
     table = pyarrow.Table.from_pylist([{"translation": row, "id": "1"} for row in rows] if nested else rows)
-    pyarrow.parquet.write_table(table, tmp_path / "m.parquet", **READ_AS[how])
-    count, kibibytes = measured(tmp_path / "m.parquet", "pyarrow.parquet")
+    count, kibibytes = measured_parquet(table, tmp_path, **READ_AS[how])
     assert count == 60 and kibibytes < 90_000
 
 
@@ -338,14 +343,11 @@ def test_parquet_that_repeats_long_texts(how, nested, tmp_path):
 def test_parquet_whose_last_texts_are_long(tmp_path):
     """Decoded at once, the last rows would take 150 MB."""
     pyarrow = pytest.importorskip("pyarrow")
-    import pyarrow.parquet  # noqa: F811
-
     drawn = random.Random(1)
     short = [drawn.randbytes(12).hex() for _ in range(60_000)]
     table = pyarrow.table({"en": [*short, *["a"] * 150], "de": [*short, *["b" * LONG] * 150]})
     options = {"use_dictionary": False, "write_batch_size": 1, "compression": "zstd"}
-    pyarrow.parquet.write_table(table, tmp_path / "m.parquet", **options)
-    count, kibibytes = measured(tmp_path / "m.parquet", "pyarrow.parquet")
+    count, kibibytes = measured_parquet(table, tmp_path, **options)
     assert count == 60_150 and kibibytes < 90_000
 
 
@@ -353,12 +355,9 @@ def test_parquet_whose_last_texts_are_long(tmp_path):
 def test_large_parquet_is_not_read_at_once(tmp_path):
     """The file has 100 MB."""
     pyarrow = pytest.importorskip("pyarrow")
-    import pyarrow.parquet  # noqa: F811
-
     drawn = random.Random(1)
     rows = [{code: drawn.randbytes(500).hex() for code in ("en", "de")} for _ in range(50_000)]
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "m.parquet", compression="none")
-    count, kibibytes = measured(tmp_path / "m.parquet", "pyarrow.parquet")
+    count, kibibytes = measured_parquet(pyarrow.Table.from_pylist(rows), tmp_path, compression="none")
     assert count == 50_000 and kibibytes < 70_000
 
 
