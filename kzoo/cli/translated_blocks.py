@@ -11,7 +11,8 @@ from kzoo.cli.console import telling_when_stopped
 from kzoo.cli.streams import MOST, arriving_lines, done_in
 from kzoo.errors import UserError
 
-# Lines to translate between writes: an eighth of all, from this number to `MOST`. Large blocks are faster.
+# Lines to translate between writes: an eighth of all, from this number to `MOST`. On Keras, each block may
+# have batches in further shapes, which are then compiled.
 FEWEST = 4096
 
 
