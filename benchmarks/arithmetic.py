@@ -8,6 +8,7 @@ import numpy as np
 from keras import ops
 
 from kzoo.layers import MultiHeadAttention
+from kzoo.models import AttentionBridgeBackbone
 
 
 def training_flops(backbone: keras.Model, source_tokens: int, target_tokens: int, squares: int) -> float:
@@ -32,18 +33,22 @@ def training_flops(backbone: keras.Model, source_tokens: int, target_tokens: int
 def kernel_sizes(backbone: keras.Model) -> tuple[int, int]:
     """Return the number of weights that multiply each source token, and that of each target token.
 
-    Embedding lookups do not count.
+    Embedding lookups do not count. Of an attention bridge, those of one direction.
     """
-    source, target = (
-        sum(_kernels(layer) for layer in backbone.layers if layer.name.startswith(side))
-        for side in ("encoder", "decoder")
-    )
+    if isinstance(backbone, AttentionBridgeBackbone):
+        source = _kernels(backbone, "encoders/encoder_0/", "bridge/")
+        return source, _kernels(
+            backbone, "decoder_0/cell", "decoder_0/combine", "outputs_by_language/output_0/"
+        )
+    source, target = (_kernels(backbone, f"{side}_layer") for side in ("encoder", "decoder"))
     table = backbone.target_embedding  # also the output projection
     return source, target + table.input_dim * table.output_dim
 
 
-def _kernels(layer: keras.layers.Layer) -> int:
-    return sum(math.prod(weight.shape) for weight in layer.trainable_weights if len(weight.shape) > 1)
+def _kernels(backbone: keras.Model, *starts: str) -> int:
+    """Return the number of weights in the kernels whose paths start so."""
+    weights = [weight for weight in backbone.trainable_weights if weight.path.startswith(starts)]
+    return sum(math.prod(weight.shape) for weight in weights if len(weight.shape) > 1)
 
 
 def measured_peak(dtype: str, seconds: float = 0.5) -> float:

@@ -15,7 +15,8 @@ they take turns. Each keeps training until the end; between its turns its proces
 begins warm and takes seconds. A turn runs for at least `--seconds` and four steps, and counts from its second
 step. Not counted in turns: kzoo's first epoch or the others' first ten steps, and everything before, such as
 compiling. Prints a table of the rounds with medians and ratios, and for each system
-the seconds to the update and the largest resident memory of all its processes.
+the seconds to the update and the largest resident memory of all its processes. If kzoo is the first system,
+also the arithmetic of each, beside this machine's fastest matrix product.
 
 JoeyNMT and Eole run in their own environments: `--joeynmt-python` and `--eole-python`, or ones that are
 created (once, 1 to 3 GB each) in kzoo's cache folder.
@@ -76,6 +77,8 @@ def main():
             for system in systems:
                 system.end()
     report(rounds, systems, memory, options)
+    if systems[0].operations:
+        report_arithmetic(rounds, systems[0].operations, options.precision)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -162,13 +165,15 @@ class System:
     """A system that trains in processes of its own, stopped except in its turns.
 
     Args:
-        name: in `training_systems`, `train_NAME.py` prints `step SECONDS WORDS` after each step, `warm` once.
+        name: in `training_systems`, `train_NAME.py` prints `step SECONDS WORDS` after each step, `warm` once;
+            kzoo's prints `operations NUMBER` first.
         python: of its environment.
         folder: what `write_corpus` filled.
     """
 
     def __init__(self, name: str, python: Path, folder: Path):
         self.name, self.steps, self.seconds, self.log = name, [], 0.0, folder / f"{name}.log"
+        self.operations = 0.0
         self._warm, self._began = threading.Event(), time.perf_counter()
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
         if name != "kzoo":
@@ -190,6 +195,8 @@ class System:
             kind, *values = line.split() or [""]
             if kind == "step":
                 self.steps.append((float(values[0]), int(values[1])))
+            elif kind == "operations":
+                self.operations = float(values[0])
             elif kind == "warm":
                 self._warm.set()
 
@@ -273,6 +280,21 @@ def report(
         figures = {"model": options.model, "precision": options.precision, "rounds": rounds}
         figures |= {"medians": medians, "memory": memory, "seconds": {s.name: s.seconds for s in systems}}
         write_json(options.json, figures)
+
+
+def report_arithmetic(rounds: list[dict[str, float]], operations: float, precision: str):
+    """Print each system's arithmetic, and its share of what this machine's fastest matrix product makes.
+
+    Args:
+        operations: per target token, in the products of tokens and weights alone, with as many source tokens.
+    """
+    from arithmetic import measured_peak
+
+    peak = measured_peak("bfloat16" if precision == "mixed_bfloat16" else "float32")
+    print(f"\nGFLOP/s; the fastest product of {precision} makes {peak / 1e9:.0f}:")
+    for name in rounds[0]:
+        made = operations * statistics.median(speeds[name] for speeds in rounds)
+        print(f"- {name}: {made / 1e9:.0f}, {made / peak:.0%}")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import keras
 
+from benchmarks.arithmetic import kernel_sizes
 from kzoo.data import Batches, PairBatches
 from kzoo.data.text_files import read_lines
 from kzoo.models import LabelSmoothedCrossEntropy, SentenceCrossEntropy
@@ -22,6 +23,7 @@ def main(folder: Path):
     sides = {code: tokenizer(read_lines(folder / f"train.{code}").sentences) for code in ("en", "de")}
     keras.utils.set_random_seed(1)
     model, batches = (bridge if settings["model"] == "lstm" else transformer)(settings, tokenizer, sides)
+    print("operations", 6 * sum(kernel_sizes(model.backbone)))
     batches.start_epoch(0)
     compile_step(model, batches, 10**6, False, folder)
     compile_shapes(model, batches)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.arithmetic import kernel_sizes, measured_peak, training_flops
-from kzoo.presets import pope_tiny
+from kzoo.presets import attention_bridge_bilingual, pope_tiny
 
 D, F, V = 32, 48, 70
 
@@ -20,6 +20,16 @@ def transformer(**options):
 def test_kernels_of_a_transformer():
     layer = 4 * D * D + 2 * D * F
     assert kernel_sizes(transformer()) == (2 * layer, 2 * (layer + 4 * D * D) + V * D)
+
+
+def test_kernels_of_a_bridge_s_direction():
+    """Two LSTM layers, whose four gates read their input and their last output; Eq. 1; Luong's output."""
+    heads, hidden = 3, 20
+    sizes = {"width": D, "num_heads": heads, "hidden_dim": hidden, "embedding_dim": D}
+    bridge = attention_bridge_bilingual(vocabulary_size=V, **sizes).backbone
+    encoder = 2 * 2 * 4 * (D // 2) * (D + D // 2)
+    decoder = 4 * D * (2 * D + D) + 4 * D * (D + D) + 2 * D * D
+    assert kernel_sizes(bridge) == (encoder + D * hidden + hidden * heads, decoder + V * D)
 
 
 @pytest.mark.skipif(keras.backend.backend() != "jax", reason="JAX alone tells what XLA computes")
