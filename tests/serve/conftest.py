@@ -1,18 +1,12 @@
-"""The servers that the page's tests ask, in threads."""
+"""Fixtures of the server's tests."""
 
 import contextlib
 import functools
-import threading
-import time
 
 import pytest
-import uvicorn
-from tiny_models import BEAM
+from asking import running
 
-from kzoo.decoding import SearchSettings
-from kzoo.serve import Limits, Served, create_app, reserved, searches
-
-LIMITS = Limits(characters=200, sentences=4, body=20_000)
+from kzoo.serve import searches
 
 
 @pytest.fixture(autouse=True)
@@ -32,21 +26,3 @@ def served():
     """Function of one of `tiny_models`: its translator, and the address of a server, begun once."""
     with contextlib.ExitStack() as stack:
         yield functools.cache(lambda model: (model(), stack.enter_context(running(model()))))
-
-
-@contextlib.contextmanager
-def running(translator, **options):
-    """Give the address of a server in a thread."""
-    translator.search = SearchSettings(BEAM)
-    served = Served(translator, "tiny_model", max_batch=1, limits=LIMITS, **options)
-    with reserved("127.0.0.1", 0) as bound:
-        server = uvicorn.Server(uvicorn.Config(create_app(served), log_level="warning"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        try:
-            yield "http://{}:{}".format(*bound.getsockname())
-        finally:
-            server.should_exit = True
-            thread.join()

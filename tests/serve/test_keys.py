@@ -6,8 +6,7 @@ import hmac
 import sys
 
 import pytest
-from asking import answers
-from conftest import LIMITS
+from asking import LIMITS, answers
 from message_of import message_of
 from starlette.exceptions import HTTPException
 from tiny_models import BEAM, pope

@@ -9,8 +9,7 @@ from urllib.parse import urlencode
 
 import httpx
 import pytest
-from asking import answers
-from conftest import LIMITS
+from asking import LIMITS, answers
 from tiny_models import BEAM, bridge, pictures, pope
 
 from kzoo.decoding import SearchSettings

@@ -5,7 +5,7 @@ import asyncio
 import httpx
 import msgspec
 import pytest
-from conftest import LIMITS
+from asking import LIMITS
 from tiny_models import BEAM, bridge, pictures, pope, small100
 
 from kzoo.decoding import SearchSettings

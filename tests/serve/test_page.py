@@ -11,7 +11,7 @@ import zlib
 import httpx
 import numpy as np
 import pytest
-from conftest import running
+from asking import running
 from message_of import message_of
 from PIL import Image
 from small_preset import small_preset
