@@ -27,6 +27,9 @@ class Inline(NamedTuple):
     pieces: list[Piece]
 
 
+Run = list[Piece] | Inline  # the pieces of a text; or an element that ends one, whose pieces are runs
+
+
 class Segment(NamedTuple):
     """A piece of a document that is translated by itself.
 
@@ -73,10 +76,14 @@ def whole(pieces: Iterable[Piece]) -> str:
 
 
 def texts(pieces: list[Piece]) -> Iterator[str]:
-    """Yield the texts of pieces, with marks for elements, and with single spaces, as HTML shows them."""
-    for run in _runs(pieces):
-        if _is_element(run):
-            yield from texts(run[0].pieces)
+    """Return the texts of pieces, with marks for elements, and with single spaces, as HTML shows them."""
+    return _texts(_runs(pieces))
+
+
+def _texts(runs: list[Run]) -> Iterator[str]:
+    for run in map(_as_element, runs):
+        if isinstance(run, Inline):
+            yield from _texts(run.pieces)
         elif text := _marked(run)[0]:
             yield text
 
@@ -91,13 +98,17 @@ def translated(pieces: list[Piece], translations: Mapping[str, str]) -> list[Pie
     Returns:
         The new pieces; `None` if a translation is empty.
     """
+    return _translated(_runs(pieces), translations)
+
+
+def _translated(runs: list[Run], translations: Mapping[str, str]) -> list[Piece] | None:
     new = []
-    for run in _runs(pieces):
-        if _is_element(run):
-            inner = translated(run[0].pieces, translations)
+    for run in map(_as_element, runs):
+        if isinstance(run, Inline):
+            inner = _translated(run.pieces, translations)
             if inner is None:
                 return None
-            new.append(run[0]._replace(pieces=inner))
+            new.append(run._replace(pieces=inner))
             continue
         text, nodes = _marked(run)
         if not text:
@@ -184,28 +195,34 @@ def _placed(
     return joined([*new, alignment.translation[place:end]])
 
 
-def _runs(pieces: list[Piece]) -> Iterator[list[Piece]]:
-    """Yield the pieces of each text, and by themselves the elements that end one."""
-    run = []
+def _runs(pieces: list[Piece]) -> list[Run]:
+    """Return the pieces of each text, and the elements that end one, with such runs as their pieces.
+
+    A text goes on through an element that has text, as have all elements in it.
+    """
+    runs, run = [], []
     for piece in pieces:
-        if _goes_on(piece):
+        inner = None if isinstance(piece, str) else _runs(piece.pieces)
+        if inner is None or len(inner) == 1 and isinstance(inner[0], list) and any(map(_has_text, inner[0])):
             run.append(piece)
             continue
         if run:
-            yield run
-        yield [piece]
+            runs.append(run)
+        runs.append(piece._replace(pieces=inner))
         run = []
-    if run:
-        yield run
+    return [*runs, run] if run else runs
 
 
-def _goes_on(piece: Piece) -> bool:
-    """Return whether a text goes on through a piece: all elements in it have text."""
-    return isinstance(piece, str) or bool(whole([piece]).strip()) and all(map(_goes_on, piece.pieces))
+def _as_element(run: Run) -> Run:
+    """Return the element that is all of a text, with the text within; any other run as it is."""
+    if isinstance(run, list) and len(run) == 1 and isinstance(run[0], Inline):
+        return run[0]._replace(pieces=[run[0].pieces])
+    return run
 
 
-def _is_element(run: list[Piece]) -> bool:
-    return len(run) == 1 and isinstance(run[0], Inline)
+def _has_text(piece: Piece) -> bool:
+    """Return whether a piece of a text has some itself; all elements in a text do."""
+    return isinstance(piece, Inline) or bool(piece.strip())
 
 
 def _marked(run: list[Piece]) -> tuple[str, list]:
@@ -225,7 +242,7 @@ def _marked(run: list[Piece]) -> tuple[str, list]:
 
     text = " ".join(with_marks(numbered(run)).split())
     text = LAST_SPACE.sub(r"\1", SECOND_SPACE.sub(r"\1", f" {text} "))[1:]
-    return (text, nodes) if whole(run).strip() else ("", nodes)
+    return (text, nodes) if any(map(_has_text, run)) else ("", nodes)
 
 
 def _edges(text: str) -> tuple[str, str]:
