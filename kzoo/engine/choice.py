@@ -76,6 +76,12 @@ def why_not(preset: Preset | None = None, search: SearchSettings | None = None) 
     return reason or (search and _other_search(search))
 
 
+def check_supported(preset: Preset | None = None, search: SearchSettings | None = None):
+    """Raise `UserError` for what `why_not` names."""
+    if reason := why_not(preset, search):
+        raise UserError(reason)
+
+
 def _other_kind(preset: Preset) -> str | None:
     """Return which part of a preset's model CTranslate2's format has not, if any."""
     kind, config = preset.backbone["class_name"], preset.backbone["config"]

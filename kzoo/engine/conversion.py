@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from kzoo.engine import import_ctranslate2
-from kzoo.engine.choice import why_not
+from kzoo.engine.choice import check_supported
 from kzoo.engine.vocabulary import pieces_of
 from kzoo.errors import UserError
 from kzoo.files import atomic_folder, cached_folder, write_json
@@ -35,11 +35,12 @@ def converted(preset: Preset) -> Path:
     converted again. Files that are needed only for the conversion are only then checked.
 
     Raises:
-        UserError: as `convert`; or a file of the preset is missing or altered.
+        UserError: as `check_supported` and `convert`; or a file of the preset is missing or altered.
     """
     key = "\n".join(f"{name} {seen}" for name, seen in sorted(preset.files.items()) if name != SEARCH_FILE)
 
     def make(made: Path):
+        check_supported(preset)
         preset.check()
         convert(preset, made)
 
@@ -68,7 +69,7 @@ def convert(
     """Write a preset as a CTranslate2 model, with its SentencePiece models beside it.
 
     Args:
-        preset: the preset.
+        preset: the preset, which `check_supported` accepts.
         output: folder to write, atomically.
         precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
         arguments: of `translate_batch`, to write next to the model.
@@ -76,14 +77,10 @@ def convert(
             `max_length`. Where they are learned, those beyond it repeat the last one.
 
     Raises:
-        UserError: the format does not hold the preset; CTranslate2 cannot be imported; weights that are
-            missing, unexpected, of another shape, not finite, too large for the precision, or stored in
-            another file.
+        UserError: CTranslate2 cannot be imported; weights that are missing, unexpected, of another shape, not
+            finite, too large for the precision, or stored in another file.
     """
-    if reason := why_not(preset):
-        raise UserError(reason)
     specs = import_ctranslate2().specs
-
     config = preset.backbone["config"]
     layers = config["num_layers"]
     decoder_layers = config.get("decoder_layers") or layers

@@ -16,7 +16,7 @@ import numpy as np
 from kzoo.decoding.search_settings import SearchSettings, output_limit, padded_length
 from kzoo.decoding.text_translator import TextTranslator
 from kzoo.engine import Device, import_ctranslate2, usable_cores
-from kzoo.engine.choice import why_not
+from kzoo.engine.choice import check_supported
 from kzoo.engine.conversion import SIDES, as_preset, convert, converted
 from kzoo.engine.loaded_models import LoadedModels
 from kzoo.errors import UserError, first_line
@@ -129,6 +129,7 @@ class CTranslate2Translator(TextTranslator):
         """
         with contextlib.ExitStack() as folders:
             preset = folders.enter_context(as_preset(translator))
+            check_supported(preset)
             model = Path(folders.enter_context(tempfile.TemporaryDirectory())) / "model"
             convert(preset, model)
             made = cls(preset, compute_type, threads, model, device)
@@ -137,8 +138,7 @@ class CTranslate2Translator(TextTranslator):
         return made
 
     def check_search(self, search: SearchSettings):
-        if reason := why_not(search=search):
-            raise UserError(reason)
+        check_supported(search=search)
 
     def n_best_of_tokens(
         self,

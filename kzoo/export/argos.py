@@ -10,7 +10,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from kzoo.engine.choice import why_not
+from kzoo.engine.choice import check_supported
 from kzoo.engine.conversion import as_preset, convert
 from kzoo.errors import UserError
 from kzoo.export_formats import check_precision
@@ -56,8 +56,8 @@ def export_argos(translator, path: str | os.PathLike, precision: str = "float32"
         raise UserError(f"Argos Translate searches with its own settings: leave {name} out")
     check_writable(path)
     with as_preset(translator) as preset:
-        if reason := why_not(preset) or _other_tokenizers(preset):
-            raise UserError(reason)
+        check_supported(preset)
+        _check_tokenizers(preset)
         codes = _codes(preset)
         preset.check()
         _write(preset, path, precision, codes)
@@ -99,17 +99,16 @@ def _codes(preset: Preset) -> list[str]:
     return [CODES.get(code.lower(), code) for code in usual]
 
 
-def _other_tokenizers(preset: Preset) -> str | None:
-    """Return what a preset's tokenizers do that Argos does not: it knows SentencePiece alone."""
+def _check_tokenizers(preset: Preset):
+    """Raise `UserError` for tokenizers that do more than SentencePiece, which is all that Argos knows."""
     for name in preset.settings["tokenizers"]:
         options = preset.object(name)["config"]
         for key in ("language", "normalize_punctuation"):
             if options.get(key):
-                return (
+                raise UserError(
                     f"Argos Translate takes plain SentencePiece, but the tokenizer of {preset} has "
                     f"{key}={options[key]!r}"
                 )
-    return None
 
 
 def readme(preset: Preset, about: dict[str, str]) -> str:

@@ -3,7 +3,7 @@
 import os
 import warnings
 
-from kzoo.engine.choice import differing_settings, why_not
+from kzoo.engine.choice import check_supported, differing_settings
 from kzoo.engine.conversion import as_preset, convert
 from kzoo.engine.translator import search_arguments
 from kzoo.errors import UserError
@@ -41,8 +41,7 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     sides = [f"{side}.{kind}" for side in ("source", "target") for kind in ("spm", "json")]
     check_replaceable(folder, "model.bin", "config.json", "*vocabulary.json", "translate_batch.json", *sides)
     with as_preset(translator) as preset:
-        if reason := why_not(preset, search):
-            raise UserError(reason)
+        check_supported(preset, search)
         if preset.object(preset.settings["tokenizers"][0])["config"].get("normalize_punctuation"):
             raise UserError(
                 "a CTranslate2 model cannot normalize punctuation: set normalize_punctuation to None first"

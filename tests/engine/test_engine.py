@@ -322,14 +322,14 @@ def test_an_activation_is_ctranslate2_s_or_keras_s(activation, tokenizers, tmp_p
         ("image_text_tiny_scenes_en_de", " only"),
     ],
 )
-def test_what_the_format_does_not_hold_is_keras_s(preset, reason, tmp_path):
+def test_what_the_format_does_not_hold_is_keras_s(preset, reason):
     located, search = locate(preset), SearchSettings()
     assert reason in why_not(located)
     assert chosen_engine("auto", located, search) == "keras"
     with pytest.raises(UserError, match=f"{reason}.*--engine"):
         chosen_engine("ctranslate2", located, search)
     with pytest.raises(UserError, match=reason):
-        convert(located, tmp_path / "model")
+        CTranslate2Translator(located)
 
 
 def test_what_the_search_lacks_is_keras_s():
