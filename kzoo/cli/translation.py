@@ -141,14 +141,13 @@ def translate(
     direction = translator.named_direction(source, target)
     split = split or document is not None
     n_best_of = partial(
-        translator.n_best,
+        translator.n_best_in,
+        direction,
         n=n_best,
         truncate=truncate,
         split_sentences=False if document else split or None,  # `document_lines` splits
         unknown=unknown,
         terms=glossary,
-        source_language=direction[0],
-        target_language=direction[1],
     )
     if document:
         lines = LineTranslator(partial(document_lines, n_best_of, translator, direction), "text", 1)

@@ -126,17 +126,9 @@ class TextTranslator(TextReader):
         texts: Iterable[str],
         n: int | None = None,
         *,
-        truncate: bool = False,
-        threads: int = 2,
-        progress: Callable[[int], None] | None = None,
-        images: np.ndarray | Sequence | None = None,
-        prefixes: Iterable[str] | None = None,
-        split_sentences: bool | None = None,
         source_language: str | None = None,
         target_language: str | None = None,
-        unknown: str = "copy",
-        terms: Mapping[str, str] | None = None,
-        **search,
+        **options,
     ) -> list[list[Hypothesis]]:
         """Return the `n` best distinct translations of each text, best first, with their scores.
 
@@ -145,22 +137,38 @@ class TextTranslator(TextReader):
 
         Args:
             n: int. At most `beam_size`, the default.
-            **search: `beam_size`, `length_penalty`, `max_length`, `min_length` and `no_repeat_ngram`.
-
-        The other arguments are those of `translate`.
+            **options: the other arguments of `translate`.
         """
+        return self.n_best_in(self.direction(source_language, target_language), texts, n, **options)
+
+    def n_best_in(
+        self,
+        direction: Direction,
+        texts: Iterable[str],
+        n: int | None = None,
+        *,
+        truncate: bool = False,
+        threads: int = 2,
+        progress: Callable[[int], None] | None = None,
+        images: np.ndarray | Sequence | None = None,
+        prefixes: Iterable[str] | None = None,
+        split_sentences: bool | None = None,
+        unknown: str = "copy",
+        terms: Mapping[str, str] | None = None,
+        **search,
+    ) -> list[list[Hypothesis]]:
+        """Return `n_best` in a direction that `direction` has returned, as for one block of texts of many."""
         search = self.search.changed(**search)
         self.check_search(search)
         n = checked_n(n, search)
         check_whole_numbers(threads=threads)
-        direction = self.direction(source_language, target_language)
         glossary = self._glossary(terms, direction, prefixes) if terms else None
         texts = checked_texts(texts)
         split = SplitTexts(texts, [direction] * len(texts), split_sentences, self.codes_in_text)
         prepared = self.prepared(split, search, truncate, images, prefixes, unknown)
         readings = prepared.readings
         if line := lacking_line([reading for reading in readings if reading.lacking], len(readings)):
-            warnings.warn(line, UnknownCharactersWarning, stacklevel=2)
+            warnings.warn(line, UnknownCharactersWarning, stacklevel=3)
         tokens, most = [reading.tokens for reading in readings], search.beam_size if glossary else n
         others = progress, threads, prepared.images, prepared.prefixes
         found = prepared.restored(self.n_best_of_tokens(tokens, most, search, direction, *others))
