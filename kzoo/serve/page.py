@@ -153,6 +153,7 @@ async def translated(served: Served, asked: PageRequest, glyphs: np.ndarray | No
         UserError: the request is invalid.
         Busy: too many rows are waiting.
     """
+    served.limits.check_texts([asked.text])
     direction = served.translator.direction(asked.source_language, asked.target_language)
     images, split = None if asked.image is None else [asked.image], asked.split_sentences
     prepared = await served.prepared([asked.text], [direction], images, split_sentences=split)

@@ -149,7 +149,8 @@ class RequestReader:
             columns = {"text": found} if isinstance(found, list) else msgspec.structs.asdict(found)
             columns = {key: values for key, values in columns.items() if values is not None}
         counts = {key: len(values) for key, values in columns.items()}
-        self._limits.check_count(max(counts.values()))
+        self._limits.check_texts(columns["text"])
+        self._limits.check_texts(columns.get("prefix", []), "prefix")
         if len(set(counts.values())) > 1:
             each = ", ".join(f"{count:,} of {key}" for key, count in counts.items())
             raise UserError(f"all inputs must have a row for each text: there are {each}")

@@ -133,10 +133,10 @@ class Served:
         split_sentences: bool = False,
         unknown: str = "copy",
     ) -> Prepared:
-        """Return texts checked, split and prepared for `search`.
+        """Return texts split and prepared for `search`.
 
         Args:
-            texts: sentences; an empty one translates to an empty one.
+            texts: sentences that `Limits.check_texts` has let pass; an empty one translates to an empty one.
             directions: for each text, what the translator's `direction` returns.
             images: an image for each text if the preset reads images, as in `decoded_images`.
             prefixes: for each text, the beginning of its translations; `""` for none.
@@ -147,8 +147,6 @@ class Served:
             UserError: the request is invalid.
             Busy: too many rows are waiting.
         """
-        self.limits.check_texts(texts)
-        self.limits.check_texts(prefixes or [], "prefix")
 
         def prepare() -> Prepared:
             split = SplitTexts(texts, directions, split_sentences, self.translator.codes_in_text)
