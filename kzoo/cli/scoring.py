@@ -247,7 +247,7 @@ def score_run(folder: Path, recipe: "Recipe", data: "Corpus"):
     translator = open_translator(preset, preset.search, "auto")
     truncate = recipe.too_long != "error"
     if recipe.languages:
-        name, directions, unseen = directions_to_score(preset.folder, data, [], translator.languages)
+        name, directions, unseen = directions_to_score(preset.folder, data, [], recipe.languages)
         scores = evaluate_directions(translator, data, name, directions, truncate=truncate)
         print(summarize_directions(scores, unseen or ()))
         return

@@ -1,19 +1,24 @@
 """Fine-tuning a model whose vocabulary names languages in several directions."""
 
 import csv
+import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from message_of import message_of
 from named_languages import KINDS, make, sentence_piece_model
 
+from kzoo.cli.scoring import score_run
 from kzoo.data import open_corpus
 from kzoo.files import read_object
 from kzoo.presets import load
 from kzoo.text.languages import matching_code
 from kzoo.text.vocabulary import UNKNOWN
 from kzoo.training import Recipe, train
+from kzoo.training.corpus import recipe_corpus
 from kzoo.training.early_checks import check_early
+from kzoo.training.run_folder import record
 from kzoo.training.tasks import recipe_task
 
 PAIRS = [("en", "de"), ("de", "cs")]
@@ -97,3 +102,16 @@ def test_a_language_that_it_lacks_is_refused(preset, few_scenes, tmp_path):
     wrong = recipe(preset, languages=["en", "fr"], directions=["en-fr"])
     assert "'fr'" in message_of(check_early, wrong, tmp_path / "run")
     assert "'fr'" in message_of(train, wrong, tmp_path / "run", 0)
+
+
+def test_the_end_of_a_run_on_own_text_scores_its_directions(preset, tmp_path, capsys):
+    files = [str(tmp_path / f"test.{code}") for code in ("en", "de", "cs")]
+    for file in files:
+        sentences = open_corpus("scenes").sentences("test", file[-2:])[:2]
+        (tmp_path / file).write_text("".join(f"{sentence}\n" for sentence in sentences))
+    own, run = replace(recipe(preset), corpus="files", train=files, test=files), tmp_path / "run"
+    shutil.copytree(preset, run / "preset")
+    record(run, own)
+    score_run(run, own, recipe_corpus(own))
+    table = capsys.readouterr().out
+    assert all(f"| {source} |" in table for source, _ in PAIRS) and "2 directions" in table
