@@ -143,7 +143,8 @@ def choose(values: Mapping[str, Any], text: Corpus | None, begun: Recipe | None 
         # (5,000 pairs of Multi30k en-fr, 12 epochs, test_2016_flickr, one seed).
         chosen["average"] = Choice(5, "best epochs, whose weights are averaged")
     if begun:
-        chosen = {key: Choice(getattr(begun, key), "as this run began") for key in chosen}
+        keys = [*chosen, "precision"]  # another machine may have chosen it
+        chosen = {key: Choice(getattr(begun, key), "as this run began") for key in keys}
     return {key: choice for key, choice in chosen.items() if key not in values}
 
 

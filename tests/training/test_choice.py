@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,15 @@ def test_half_precision_is_chosen_where_the_backend_multiplies_it_fast(backend, 
     chosen = chosen_for([*files, french])
     assert ("precision" in chosen) == bool(backend == "tensorflow" and fast)
     assert "precision" not in chosen_for(files)  # a small Transformer gains little
+
+
+def test_a_run_that_began_on_another_machine_keeps_its_precision(files, tmp_path, monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", "jax")  # which does not choose it
+    french = write(tmp_path, "train.fr", open_corpus("scenes").sentences("train", "fr")[:2500])
+    values, given = text_values([*files, french], None, None)
+    text = text_of(given)
+    began = replace(completed(values, choose(values, text), "my text"), precision="mixed_bfloat16")
+    assert completed(values, choose(values, text, began), "my text") == began
 
 
 @pytest.mark.parametrize("other", ["corpus=scenes", "shards=shards", "train=[]"])
