@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from kzoo.errors import UserError
 from kzoo.scenes import Scene, scenes
+from kzoo.text.languages import main_code
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,9 @@ def score_scenes(
 ) -> dict[str, AmbiguousScores]:
     """Return the scores of the translations of each split of Scenes.
 
-    Empty if no word is ambiguous between the languages.
+    Empty if no word is ambiguous between the languages, whose codes may be a model's own, such as `deu`.
     """
+    source, target = map(main_code, (source, target))
     if not any(scene.ambiguous(source, target) for scene in scenes("test")):
         return {}
     return {

@@ -6,6 +6,7 @@ import pytest
 from message_of import message_of
 
 from kzoo.evaluation import score_ambiguous_words
+from kzoo.evaluation.ambiguous_words import score_scenes
 from kzoo.scenes import AmbiguousWord, scenes
 from kzoo.scenes.scene import _other
 
@@ -59,3 +60,10 @@ def test_a_guitar_is_no_he():
     she = AmbiguousWord("Dia", "female", ("她",), ("他",), "zh")
     assert she.is_right("她正在看着一把吉他。")
     assert not she.is_right("他正在看着一把吉他。")
+
+
+def test_the_languages_of_scenes_may_have_a_model_s_codes():
+    references = {"val": [scene.sentence("de") for scene in scenes("val")]}
+    found = score_scenes(references, "eng", "deu_Latn")
+    assert found == score_scenes(references, "en", "de")
+    assert found["val"].accuracy == 100
