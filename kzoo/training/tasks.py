@@ -47,14 +47,14 @@ class Validation(NamedTuple):
     """The validation split as it is scored, without the rows that are left out.
 
     Attributes:
-        texts: the sentences of both sides; or by language.
-        readings: the sources as the translator reads them; or by language or direction.
+        texts: each language's sentences.
+        readings: each direction's sources as the translator reads them.
         tokens: the token ids of each language's sentences.
         images: one for each row; `None`: text alone.
     """
 
-    texts: Sequence[list[str]] | dict[str, list[str]]
-    readings: list[Reading] | dict[object, list[Reading]]
+    texts: Sequence[list[str]]
+    readings: dict[tuple[str, str], list[Reading]]
     tokens: Sequence[list[list[int]]]
     images: np.ndarray | FeatureFile | None = None
 
@@ -110,7 +110,10 @@ class Task:
         self.recipe, self.corpus = recipe, corpus
 
     def begin(self, folder: Path):
-        """Write the vocabularies, or the preset to fine-tune, to the run's folder."""
+        """Write the vocabularies, or the preset to fine-tune, to the run's folder.
+
+        Only the chief does. Afterwards, all workers read them there (`prepare`).
+        """
         if self.recipe.preset in BUILDERS:
             self.learn(folder)
         else:
@@ -180,7 +183,7 @@ class Task:
         Args:
             translator: the model.
             split: the name of the split.
-            texts: the sentences; of the validation split, as in `Validation`.
+            texts: each language's sentences.
             sides: the token ids of each language's sentences.
             images: one for each row; `None` if the model reads none, as in several directions.
             growth: as `growth_of` returns it.
@@ -207,6 +210,8 @@ class OneDirection(Task):
     def __init__(self, recipe: Recipe, corpus: Corpus):
         super().__init__(recipe, corpus)
         self.languages = recipe.source, recipe.target
+        if recipe.monolingual_target:
+            corpus.monolingual_target()  # it may be unusable
         self.shards = Shards(recipe.shards) if recipe.shards else None
         if self.shards:
             self.shards.require(**shard_settings(recipe))
@@ -277,7 +282,7 @@ class OneDirection(Task):
         parts = source, target, images, readings
         source, target, images, readings = (rows_of(part, kept) for part in parts)
         tokens = [reading.tokens for reading in readings], translator.target_tokenizer(target)
-        return Validation((source, target), readings, tokens, images)
+        return Validation((source, target), {self.languages: readings}, tokens, images)
 
     def training_batches(self, translator, images, growth):
         if not self.shards:
@@ -299,10 +304,9 @@ class OneDirection(Task):
         return Batches(*sides, *settings, max_length=longest, images=images, growth=growth)
 
     def scorer(self, translator, read):
-        _, target = read.texts
         lowercase = translator.target_tokenizer.lowercases
-        others = read.images, lowercase, self.languages
-        return TranslationScore(read.readings, target, self.recipe.target, *others)
+        others = self.recipe.target, read.images, lowercase, self.languages
+        return TranslationScore(read.readings[self.languages], read.texts[1], *others)
 
 
 class SeveralDirections(Task):
@@ -331,25 +335,21 @@ class SeveralDirections(Task):
     def read_validation(self, translator, images):
         # In any direction, a sentence is read alike, but for the token of a language.
         _, directions = zip(*self.tokenizers(translator), strict=True)
-        texts = dict(zip(self.languages, self.validation, strict=True))
-        readings = {
-            language: translator.sentences_read(text, direction, truncate=True)
-            for (language, text), direction in zip(texts.items(), directions, strict=True)
-        }
-        counts = list(map(counts_of, readings.values()))
-        text = self.recipe.validation, self.languages, self.validation, counts
+        readings = [
+            translator.sentences_read(text, direction, truncate=True)
+            for text, direction in zip(self.validation, directions, strict=True)
+        ]
+        text = self.recipe.validation, self.languages, self.validation, list(map(counts_of, readings))
         kept = kept_rows(self.recipe, self.corpus, *text, translator.max_length)
-        texts, readings = (
-            {language: rows_of(rows, kept) for language, rows in some.items()} for some in (texts, readings)
-        )
-        tokens = {language: [reading.tokens for reading in some] for language, some in readings.items()}
+        texts, readings = ([rows_of(rows, kept) for rows in some] for some in (self.validation, readings))
+        tokens = [[reading.tokens for reading in some] for some in readings]
+        sources, named = (dict(zip(self.languages, some, strict=True)) for some in (readings, tokens))
+        sources = {pair: sources[pair[0]] for pair in self.directions}
         if not translator.multilingual:  # the first token may be that of the target language
-            sources = {pair: tokens_of_direction(translator, pair, tokens)[0] for pair in self.directions}
-            readings = {
-                pair: [one._replace(tokens=row) for one, row in zip(readings[pair[0]], rows, strict=True)]
-                for pair, rows in sources.items()
-            }
-        return Validation(texts, readings, list(tokens.values()))
+            for pair, read in sources.items():
+                rows, _ = tokens_of_direction(translator, pair, named)
+                sources[pair] = [one._replace(tokens=row) for one, row in zip(read, rows, strict=True)]
+        return Validation(texts, sources, tokens)
 
     def _built(self, tokenizers: dict) -> keras.Model:
         return build(self.recipe.preset, tokenizers, dtype=self.recipe.precision, **self.recipe.model)
@@ -381,10 +381,10 @@ class SeveralDirections(Task):
 
     def scorer(self, translator, read):
         count = self.recipe.validation_sentences or None
-        texts = {language: rows[:count] for language, rows in read.texts.items()}
-        readings = {key: rows[:count] for key, rows in read.readings.items()}
+        texts = {code: rows[:count] for code, rows in zip(self.languages, read.texts, strict=True)}
+        readings = {pair: rows[:count] for pair, rows in read.readings.items()}
         lowercase = all(translator.tokenizers_of(*pair)[1].lowercases for pair in self.directions)
-        return DirectionScores(readings, texts, self.directions, lowercase)
+        return DirectionScores(readings, texts, lowercase)
 
 
 def bpe_dropouts(recipe: Recipe, tokenizers: Sequence[Tokenizer]) -> list[BPEDropout | None]:
@@ -417,7 +417,7 @@ def tokens_of_direction(
     return sides
 
 
-def data_digest(batches: keras.utils.PyDataset, validation: Sequence | dict, images=None) -> str:
+def data_digest(batches: keras.utils.PyDataset, validation: Sequence[list[str]], images=None) -> str:
     """Return the SHA-256 of training batches, validation text and up to 64 of its images."""
     digest = hashlib.sha256(f"{batches.digest()} {json.dumps(validation)}".encode())
     if images is not None:

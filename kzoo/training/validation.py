@@ -99,26 +99,22 @@ class DirectionScores(keras.callbacks.Callback):
     over directions between different languages as `val_bleu` and `val_chrf2`.
 
     Args:
-        readings: for each language, or else for each direction, its sentences as the translator reads them.
+        readings: for each (source, target) direction, its source sentences as the translator reads them.
         text: for each language, its sentences; all are aligned.
-        directions: (source, target) languages.
         lowercase: as in `TranslationScore`.
     """
 
     def __init__(
         self,
-        readings: dict[str | tuple[str, str], list[Reading]],
+        readings: dict[tuple[str, str], list[Reading]],
         text: dict[str, list[str]],
-        directions: list[tuple[str, str]],
         lowercase: bool = False,
     ):
         super().__init__()
-        self.directions = {}
-        for source, target in directions:
-            others = target, None, lowercase, (source, target)
-            read = readings[(source, target) if (source, target) in readings else source]
-            score = TranslationScore(read, text[target], *others)
-            self.directions[source, target] = score
+        self.directions = {
+            pair: TranslationScore(read, text[pair[1]], pair[1], None, lowercase, pair)
+            for pair, read in readings.items()
+        }
 
     def on_epoch_end(self, epoch, logs=None):
         start = time.perf_counter()

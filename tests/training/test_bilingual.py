@@ -163,6 +163,6 @@ def test_lowercased_translations_are_scored_in_lower_case(recipe):
     task = OneDirection(replace(recipe, images=""), recipe_corpus(recipe))
     _, target = task.validation
     assert target != [sentence.lower() for sentence in target]
-    read = Validation(task.validation, [], [])
+    read = Validation(task.validation, {task.languages: []}, [])
     score = task.scorer(SimpleNamespace(target_tokenizer=MosesSubwordTokenizer()), read)
     assert score.lowercase

@@ -87,8 +87,8 @@ def test_low_scores_are_the_5th_percentile_of_each_direction():
     translator, dogs, readings = Several([]), ["A dog."] * 41, [Reading([5])] * 41
     one = TranslationScore(readings, dogs, "zh")
     assert one.low_scores(translator) == {"en-zh": pytest.approx(-1.9)}
-    texts, read = (dict.fromkeys(("en", "de"), rows) for rows in (dogs, readings))
-    several = DirectionScores(read, texts, [("en", "de"), ("de", "en")])
+    read = dict.fromkeys([("en", "de"), ("de", "en")], readings)
+    several = DirectionScores(read, dict.fromkeys(("en", "de"), dogs))
     assert several.low_scores(translator) == pytest.approx({"en-de": -1.9, "de-en": -2.9})
 
 
