@@ -104,10 +104,10 @@ def train(
     if not several:  # processes must connect before devices start
         start_devices()
     opened = open_strategy(strategy)
-    from kzoo.training.run import train as train_recipe
+    from kzoo.training.run import train_task
     from kzoo.training.tasks import recipe_task
 
-    train_recipe(recipe, folder, strategy=opened, task=partial(recipe_task, corpus=corpus))
+    train_task(partial(recipe_task, corpus=corpus), recipe, folder, strategy=opened)
     print(f"trained: {folder / 'preset'}")
     if recipe.corpus == "files" and recipe.test and not recipe.images and opened.is_chief:
         from kzoo.cli.scoring import score_run

@@ -28,17 +28,13 @@ from kzoo.training.recipe import Recipe
 from kzoo.training.recipe_checks import check_recipe
 from kzoo.training.report import HISTORY, Curves, History, RunReport, print_report, write_history
 from kzoo.training.resuming import Preemption, fit_from
-from kzoo.training.run_folder import check_folder, claim, lock, record
+from kzoo.training.run_folder import claim, lock, record
 from kzoo.training.strategies import Strategy, open_strategy
 from kzoo.training.tasks import PreparedRun, Task, recipe_task
 
 
 def train(
-    recipe: Recipe,
-    folder: str | Path,
-    verbose: str | int = "auto",
-    strategy: str | Strategy = "",
-    task: Callable[[Recipe], Task] = recipe_task,
+    recipe: Recipe, folder: str | Path, verbose: str | int = "auto", strategy: str | Strategy = ""
 ) -> Any:
     """Train a recipe's model, or resume a run that was stopped.
 
@@ -56,7 +52,6 @@ def train(
             a line per epoch. Unless it is 0, a table at the end reports the speed.
         strategy: where to train, one of `kzoo.training.strategies.STRATEGIES`; by default on
             all processes that the environment names, else on all GPUs, else on one device.
-        task: prepares what is trained; by default the recipe's model on the recipe's text.
 
     Returns:
         The `Translator` or `MultilingualTranslator` with its final weights: the mean of the recipe's best
@@ -67,22 +62,24 @@ def train(
             a loss is not finite; or the disk is full.
         SystemExit: with status 0, on SIGTERM: the run is saved, and resumes when it is started again.
     """
-    recipe, folder, began = check_recipe(recipe), Path(folder), time.perf_counter()
+    return train_task(recipe_task, check_recipe(recipe), Path(folder), verbose, strategy)
+
+
+def train_task(
+    task: Callable[[Recipe], Task],
+    recipe: Recipe,
+    folder: Path,
+    verbose: str | int = "auto",
+    strategy: str | Strategy = "",
+) -> Any:
+    """Train what a task of a checked recipe prepares; the rest is as in `train`."""
+    began = time.perf_counter()
     tune_process()
     if verbose == "auto":
         verbose = 1 if sys.stdout.isatty() or "ipykernel" in sys.modules else 2
     with open_strategy(strategy) as strategy, Preemption(strategy).listening() as preemption:
         _check_possible(recipe, strategy)
-        task = task(recipe)
-        if recipe.monolingual_target:
-            check_folder(folder, recipe)
-
-            def train_reverse(reverse: Recipe, where: Path):
-                began, own = time.perf_counter(), recipe_task(reverse, task.corpus)
-                return _trained(reverse, where, own, preemption, began, verbose)
-
-            task.add(back_translate(recipe, task.corpus, folder, train_reverse, began))
-        return _trained(recipe, folder, task, preemption, began, verbose)
+        return _trained(recipe, folder, task(recipe), preemption, began, verbose)
 
 
 def _trained(
@@ -91,12 +88,19 @@ def _trained(
     """Return the translator of a run, trained in its folder and written there."""
     strategy = preemption.strategy
     prints = verbose and strategy.is_chief
+
+    def train_reverse(reverse: Recipe, where: Path) -> Any:
+        own, now = recipe_task(reverse, task.corpus), time.perf_counter()
+        return _trained(reverse, where, own, preemption, now, verbose)
+
     with contextlib.ExitStack() as stack:  # the folder stays locked until the run ends
         with strategy.shared_errors():
             if strategy.is_chief:
                 stack.enter_context(lock(folder))
                 claim(folder, recipe)
                 remove_unfinished(folder)
+                if recipe.monolingual_target:
+                    task.add(back_translate(recipe, task.corpus, folder, train_reverse, began))
                 task.begin(folder)
         _check_same_run(recipe, folder, strategy)
         keras.utils.set_random_seed(recipe.seed)

@@ -21,11 +21,11 @@ from test_survival import (
     train,
 )
 
-import kzoo
 from kzoo.models import SGD, Adam
 from kzoo.training.checkpoints import Checkpoints
 from kzoo.training.cooldown import Cooldown, CoolingAdam, CoolingSGD, Occasionally, rate_factor
 from kzoo.training.recipe_checks import check_recipe
+from kzoo.training.run import train_task
 
 
 @pytest.mark.parametrize(("cooling", "kind"), [(CoolingAdam, Adam), (CoolingSGD, SGD)])
@@ -143,7 +143,7 @@ def test_a_run_that_is_stopped_in_its_fall_goes_on(tmp_path):
 def test_the_rate_falls_under_tf_distribute(tmp_path):
     factors = {}
     for strategy in ("one", "mirrored"):
-        kzoo.training.train(COOLED, tmp_path / strategy, 0, strategy, TinyTask)
+        train_task(TinyTask, COOLED, tmp_path / strategy, 0, strategy)
         with open(tmp_path / strategy / "history.csv") as file:
             factors[strategy] = [row["rate_factor"] for row in csv.DictReader(file)]
     assert factors["mirrored"] == factors["one"]

@@ -14,6 +14,7 @@ from kzoo.data.text_files import Text
 from kzoo.decoding import search_settings
 from kzoo.presets import load
 from kzoo.training import Recipe, train
+from kzoo.training.run import train_task
 
 DIRECTIONS = ("en_en", "en_de", "de_en", "de_de")
 RECIPE = Recipe(
@@ -102,9 +103,9 @@ def test_a_killed_run_goes_on_to_the_same_weights(unbroken, tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(RECIPE, tmp_path / "run", verbose=0, task=partial(quick_task, step=13, action=kill))
+        train_task(partial(quick_task, step=13, action=kill), RECIPE, tmp_path / "run", verbose=0)
     assert not (tmp_path / "run" / "preset").exists()
-    translator = train(RECIPE, tmp_path / "run", verbose=0, task=quick_task)
+    translator = train_task(quick_task, RECIPE, tmp_path / "run", verbose=0)
     for ours, theirs in zip(translator.get_weights(), unbroken[1].get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 

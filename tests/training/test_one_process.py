@@ -10,7 +10,7 @@ import pytest
 from message_of import message_of
 
 from kzoo.training import Recipe
-from kzoo.training import train as train_recipe
+from kzoo.training.run import train_task
 from kzoo.training.run_folder import lock
 from kzoo.training.strategies import Strategy
 from kzoo.training.tasks import Task
@@ -36,7 +36,7 @@ class BegunTask(Task):
 
 
 def train(recipe, folder, strategy=""):
-    return train_recipe(recipe, folder, 0, strategy, task=BegunTask)
+    return train_task(BegunTask, recipe, folder, 0, strategy)
 
 
 @contextlib.contextmanager

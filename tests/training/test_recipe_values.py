@@ -11,8 +11,9 @@ from kzoo.data import Batches, open_corpus
 from kzoo.errors import UserError
 from kzoo.hub import Preset
 from kzoo.models import Adam
-from kzoo.training import Recipe, train
+from kzoo.training import Recipe
 from kzoo.training.corpus import recipe_corpus
+from kzoo.training.run import train_task
 from kzoo.training.tasks import OneDirection, PreparedRun, Task
 
 RECIPE = Recipe(
@@ -81,7 +82,7 @@ class ShortTask(Task):
 def test_callbacks_and_checkpoints(tmp_path, capsys):
     task = ShortTask(RECIPE)
     with pytest.raises(Reached):
-        train(RECIPE, tmp_path / "run", strategy="one", task=lambda recipe: task)
+        train_task(lambda recipe: task, RECIPE, tmp_path / "run", strategy="one")
     found = task.model.found
     assert "per token" in capsys.readouterr().out
     assert found["LearningRateScheduler"].schedule(2) == 0.03 / 2
@@ -96,7 +97,7 @@ def test_a_run_records_the_rows_that_it_holds_out(tmp_path):
     recipe = replace(RECIPE, corpus="files", train=[str(table)], val=5, test=5)
     task = ShortTask(recipe, recipe_corpus(recipe))
     with pytest.raises(Reached):
-        train(recipe, tmp_path / "run", strategy="one", task=lambda recipe: task)
+        train_task(lambda recipe: task, recipe, tmp_path / "run", strategy="one")
     assert own_corpus(Preset(tmp_path / "run" / "preset"), []).sentences("test", "en")
     table.write_text("".join(f"sentence {n}\tein Satz {n}\n" for n in range(50, 100)))
     with pytest.raises(UserError, match="--corpus"):
@@ -112,5 +113,5 @@ def test_the_seed_fixes_what_the_model_begins_with(tmp_path):
     drawn = []
     for seed in (7, 8):
         with pytest.raises(Reached):
-            train(replace(RECIPE, seed=seed), tmp_path / str(seed), strategy="one", task=DrawingTask)
+            train_task(DrawingTask, replace(RECIPE, seed=seed), tmp_path / str(seed), strategy="one")
     assert drawn == [random.Random(7).random(), random.Random(8).random()]

@@ -13,7 +13,6 @@ from changed_tasks import quick_task
 from message_of import message_of
 from test_survival import Score
 
-import kzoo.training
 from kzoo.data import open_corpus
 from kzoo.decoding import GNMT, SearchSettings
 from kzoo.presets import attention_bridge_m2m_tiny, load, pope_tiny
@@ -21,6 +20,8 @@ from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, moses_text, train
 from kzoo.training import Recipe, read_recipe
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.preparation import prepare
+from kzoo.training.recipe_checks import check_recipe
+from kzoo.training.run import train_task
 from kzoo.training.starting_preset import copy_start
 from kzoo.training.tasks import recipe_task
 from kzoo.training.trained_rows import ROWS, count_trained_rows, record_rows
@@ -87,7 +88,7 @@ def unsearched(recipe):
 
 
 def train(recipe, folder, verbose=0, task=unsearched):
-    return kzoo.training.train(recipe, folder, verbose, task=task)
+    return train_task(task, recipe, folder, verbose)
 
 
 def killed_at_its_start(recipe, run):
@@ -173,7 +174,7 @@ def test_what_is_frozen_stays(recipe, preset, tmp_path):
     for names, named in ((["enc0"], "'enc0'"), (["*"], "freeze")):
         assert named in message_of(train, replaced(recipe, freeze=names), tmp_path / "refused")
     for changes in ({"lora": 2}, {"freeze": ["embedding"]}):
-        assert [*changes][0] in message_of(train, replaced(recipe, preset="pope_tiny", **changes), tmp_path)
+        assert [*changes][0] in message_of(check_recipe, replaced(recipe, preset="pope_tiny", **changes))
 
 
 @pytest.mark.parametrize("changes", [{}, {"lora": 2}], ids=["all_weights", "lora"])

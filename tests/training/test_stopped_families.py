@@ -12,8 +12,9 @@ import pytest
 from distributed_losses import FAMILIES
 
 from kzoo.models import MultilingualTranslator, Translator
-from kzoo.training import Recipe, train
+from kzoo.training import Recipe
 from kzoo.training.optimizer import make_optimizer
+from kzoo.training.run import train_task
 from kzoo.training.tasks import PreparedRun, Task
 
 RECIPE = Recipe(preset="pope_tiny", corpus="none", source="en", target="de", epochs=2, average=1)
@@ -98,7 +99,7 @@ def compare(family: str, values: dict, tmp_path: Path, strategy: str):
 
     def run(name: str, stops: bool = False):
         task = partial(FamilyTask, family, stops)
-        return train(replace(RECIPE, **values), tmp_path / name, verbose=0, strategy=strategy, task=task)
+        return train_task(task, replace(RECIPE, **values), tmp_path / name, 0, strategy)
 
     unbroken = state(run("unbroken"))
     with pytest.raises(SystemExit):

@@ -20,7 +20,6 @@ import numpy as np
 import pytest
 from message_of import message_of
 
-import kzoo.training
 from kzoo.data import Batches
 from kzoo.data.wrapped_batches import ResumedBatches
 from kzoo.errors import UserError
@@ -29,7 +28,7 @@ from kzoo.training import Recipe
 from kzoo.training import checkpoints as checkpoints_module
 from kzoo.training.checkpoints import Checkpoints, damage
 from kzoo.training.optimizer import make_optimizer
-from kzoo.training.run import MostSteps
+from kzoo.training.run import MostSteps, train_task
 from kzoo.training.run_folder import saved_in
 from kzoo.training.tasks import PreparedRun, Task, data_digest
 
@@ -105,7 +104,7 @@ class TinyTask(Task):
 
 
 def train(recipe: Recipe, folder: Path, verbose=0, task=TinyTask, **changes):
-    return kzoo.training.train(recipe, folder, verbose, task=partial(task, **changes))
+    return train_task(partial(task, **changes), recipe, folder, verbose)
 
 
 @pytest.fixture(scope="module")

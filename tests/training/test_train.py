@@ -23,6 +23,7 @@ from kzoo.training.corpus import recipe_corpus
 from kzoo.training.recipe_checks import check_recipe
 from kzoo.training.report import History, write_history
 from kzoo.training.resuming import fit_from
+from kzoo.training.run import train_task
 from kzoo.training.trained_rows import count_trained_rows
 
 
@@ -88,7 +89,7 @@ def test_a_stopped_run_goes_on_to_the_same_weights(unbroken, recipe, tmp_path):
     run = shutil.copytree(unbroken[0], tmp_path / "run")
     for later in ("preset", "checkpoints/epoch_0003"):
         shutil.rmtree(run / later)
-    translator = train(recipe, run, verbose=0, task=quick_task)
+    translator = train_task(quick_task, recipe, run, verbose=0)
     for ours, theirs in zip(translator.get_weights(), unbroken[1].get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -140,7 +141,7 @@ def test_a_folder_of_another_recipe_is_refused(change, name, unbroken, recipe):
 def test_what_stands_beside_the_preset_stays(unbroken, recipe):
     folder = unbroken[0]
     (folder / "preset" / "README.md").write_text("my card")
-    train(recipe, folder, verbose=0, task=quick_task)
+    train_task(quick_task, recipe, folder, verbose=0)
     assert (folder / "preset" / "README.md").read_text() == "my card"
 
 
