@@ -201,6 +201,19 @@ def test_reports_scenes_with_their_own_pictures(presets, tmp_path):
     assert [picture.shape for picture in shown(page)] == [(64, 64, 3)] * 2
 
 
+def test_a_report_compares_presets_whose_codes_differ(presets, folder):
+    class Coded(Teller):
+        source_language, target_language = "ind", "zho_Hans"
+
+    small_preset("coded")
+    presets["coded"] = Coded()
+    for one, other in (("text", "coded"), ("coded", "text")):
+        kzoo("report", "page.html", one, other, "--files", "test.id", "test.zh")
+        assert "satu" in (folder / "page.html").read_text("utf-8")
+    Coded.target_language = "jpn"
+    refused("zh", "report", "page.html", "text", "coded", "--files", "test.id", "test.zh")
+
+
 def test_the_wrong_pictures_of_a_report_are_named(folder):
     refused("--files and --split", *REPORT, "--split", "val")
     refused("--pictures .*--images", *REPORT[:-2], "--pictures", ".")

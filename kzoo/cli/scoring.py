@@ -13,6 +13,7 @@ from kzoo.cli.console import chosen_search, open_translator, progress_bar
 from kzoo.cli.pictures import picture_files, shown_picture
 from kzoo.errors import UserError
 from kzoo.files import check_writable
+from kzoo.text.languages import matching_code
 
 if TYPE_CHECKING:
     from kzoo.data import Corpus
@@ -188,10 +189,10 @@ def report(
     from kzoo.evaluation.comparison import cases, compare_bleu, comparison_table, write_report
     from kzoo.images import shown_images
 
-    directions = {translator.named_direction(source, target) for translator in translators}
-    if len(directions) > 1:
-        raise UserError(f"{first} and {second} translate between different languages: {sorted(directions)}")
-    source, target = directions.pop()
+    directions = [translator.named_direction(source, target) for translator in translators]
+    if not all(matching_code(one, [other]) for one, other in zip(*directions, strict=True)):
+        raise UserError(f"{first} and {second} translate between different languages: {directions}")
+    source, target = directions[0]
     data = languages_known(data, files, (source, target))
     sources, references = data.pairs(split, source, target)
     trained = [
