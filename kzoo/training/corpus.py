@@ -64,19 +64,14 @@ def _read_of(text: Corpus, corpus: Corpus, split: str, language: str) -> Text:
     return (text if split in text.splits else corpus).read(split, language)
 
 
-def check_own_files(recipe: Recipe, corpus: Corpus | None = None):
-    """Read the user's own files, to report errors in them before a backend is loaded.
-
-    Args:
-        recipe: the recipe.
-        corpus: its corpus; by default, it is opened.
+def check_own_files(recipe: Recipe, corpus: Corpus):
+    """Read the user's own files in a recipe's corpus, to report errors before a backend is loaded.
 
     Raises:
         UserError: as for `recipe_corpus`; or a file is broken, empty, or not aligned with the others.
     """
     if recipe.corpus != "files":
         return
-    corpus = corpus or recipe_corpus(recipe)
     for split in corpus.splits:
         corpus.sides(split, corpus.languages)
         corpus.more_references(split, corpus.languages[-1])

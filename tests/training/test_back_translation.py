@@ -130,6 +130,6 @@ def test_what_it_is_not_for_is_refused(changes, name, recipe):
 def test_a_file_without_new_sentences_is_refused(recipe, tmp_path):
     (tmp_path / "more.de").write_text("Hunde\n\n", "utf-8")
     recipe = dataclasses.replace(recipe, monolingual_target=[str(tmp_path / "more.de")])
-    assert "more.de" in message_of(check_own_files, recipe)
+    assert "more.de" in message_of(check_own_files, recipe, recipe_corpus(recipe))
     assert "more.de" in message_of(train, recipe, tmp_path / "run", verbose=0)
     assert not (tmp_path / "run").exists()

@@ -65,7 +65,7 @@ def test_paths_are_relative_to_the_recipe(tmp_path, monkeypatch):
     (folder / "my.tsv").write_text("a dog\tein Hund\n")
     recipe = read_recipe("my.toml", ["val=my.csv", "test=0.1"])
     assert (recipe.train, recipe.val, recipe.test) == (["my.tsv"], ["my.csv"], 0.1)
-    message = message_of(check_own_files, Recipe(**BASE, train=["none.en", "train.de"]))
+    message = message_of(recipe_corpus, Recipe(**BASE, train=["none.en", "train.de"]))
     assert "none.en" in message and str(folder) in message
 
 
@@ -97,15 +97,15 @@ def test_a_recipe_s_columns_and_its_own_splits(tmp_path):
     assert [len(corpus.sentences(split, "en")) for split in corpus.splits] == [70, 10, 20]
     english, german = corpus.pairs("test", "en", "de")
     assert [one.split()[-1] for one in english] == [one.split()[-1] for one in german]
-    check_own_files(recipe)
+    check_own_files(recipe, corpus)
 
 
 def test_what_is_wrong_with_a_file_is_said_before_training(tmp_path):
     files = write(tmp_path, TEXT)
     recipe = Recipe(**BASE, train=files, val=files)
-    check_own_files(recipe)
+    check_own_files(recipe, recipe_corpus(recipe))
     (tmp_path / "train.de").write_text("only one\n")
-    message = message_of(check_own_files, recipe)
+    message = message_of(check_own_files, recipe, recipe_corpus(recipe))
     assert "train.en" in message and "train.de" in message
 
 
@@ -268,7 +268,7 @@ def test_columns_are_those_of_a_table(tmp_path):
     for start in (train, prepare):
         assert "columns" in message_of(start, recipe, tmp_path / "new")
     recipe = check_recipe(Recipe(**BASE, train=[str(table)], test=text, columns=[1, 2]))
-    check_own_files(recipe)
+    check_own_files(recipe, recipe_corpus(recipe))
     (tmp_path / "recipe.json").write_text(json.dumps(dataclasses.asdict(recipe)))
     assert own_corpus(Preset(tmp_path / "preset"), []).splits == ("test",)  # text alone
 
