@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import pytest
 from message_of import message_of
+from test_one_process import held
 from test_own_text import BASE, MODEL, TEXT, write
 
 from kzoo.presets import load
@@ -133,3 +134,9 @@ def test_a_file_without_new_sentences_is_refused(recipe, tmp_path):
     assert "more.de" in message_of(check_own_files, recipe, recipe_corpus(recipe))
     assert "more.de" in message_of(train, recipe, tmp_path / "run", verbose=0)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_another_process_uses_is_refused_before_the_reverse_model_is_trained(recipe, tmp_path):
+    with held(tmp_path / "run"):
+        assert str(tmp_path / "run") in message_of(train, recipe, tmp_path / "run", verbose=0)
+    assert not (tmp_path / "run" / REVERSE).exists()
