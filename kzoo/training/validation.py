@@ -126,7 +126,5 @@ class DirectionScores(keras.callbacks.Callback):
 
     def low_scores(self, translator) -> dict[str, float]:
         """Return `TranslationScore.low_score` by direction."""
-        return {
-            direction_key(*translator.direction(*pair)): score.low_score(translator)
-            for pair, score in self.directions.items()
-        }
+        found = [score.low_scores(translator) for score in self.directions.values()]
+        return {key: low for one in found for key, low in one.items()}
