@@ -214,6 +214,20 @@ def test_a_report_compares_presets_whose_codes_differ(presets, folder):
     refused("zh", "report", "page.html", "text", "coded", "--files", "test.id", "test.zh")
 
 
+def test_a_model_of_a_group_of_languages_is_scored_on_one_of_them(presets, folder):
+    class Romance(Teller):
+        source_language, target_language = "roa", "deu"
+
+    small_preset("romance")
+    presets["romance"] = Romance()
+    kzoo(
+        *("evaluate", "romance", "--corpus", "scenes", "--split", "val", "--from", "fra", "--to", "de"),
+        *("-o", "s.json"),
+    )
+    scores = json.loads((folder / "s.json").read_text())
+    assert (scores["source"], scores["target"]) == ("fra", "deu")
+
+
 def test_the_wrong_pictures_of_a_report_are_named(folder):
     refused("--files and --split", *REPORT, "--split", "val")
     refused("--pictures .*--images", *REPORT[:-2], "--pictures", ".")

@@ -65,6 +65,7 @@ def evaluate(
         files_to_score,
         languages_known,
         splits_to_score,
+        text_direction,
     )
     from kzoo.evaluation.ambiguous_words import score_scenes
     from kzoo.evaluation.directions import evaluate_directions, summarize_directions, write_directions
@@ -103,7 +104,7 @@ def evaluate(
             write_directions(scores, output, unseen, **about, **searched)
         return
 
-    source, target = translator.named_direction(source, target)
+    source, target = text_direction(translator, source, target)
     about |= {"source": source, "target": target}
     data = languages_known(data, files, (source, target))
     if images:
@@ -167,6 +168,7 @@ def report(
         corpus_to_score,
         files_to_score,
         languages_known,
+        text_direction,
     )
     from kzoo.data.features import FeatureFile
     from kzoo.presets.shelf import locate
@@ -189,7 +191,7 @@ def report(
     from kzoo.evaluation.comparison import cases, compare_bleu, comparison_table, write_report
     from kzoo.images import shown_images
 
-    directions = [translator.named_direction(source, target) for translator in translators]
+    directions = [text_direction(translator, source, target) for translator in translators]
     if not all(matching_code(one, [other]) for one, other in zip(*directions, strict=True)):
         raise UserError(f"{first} and {second} translate between different languages: {directions}")
     source, target = directions[0]

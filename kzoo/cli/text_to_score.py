@@ -15,6 +15,7 @@ from kzoo.data.parallel_files import is_parallel_file
 from kzoo.errors import UserError
 from kzoo.hub.preset import Preset
 from kzoo.presets.builders import BUILDERS
+from kzoo.text.languages import matching_code
 from kzoo.training.corpus import recipe_corpus, recipe_directions, recorded_held_out, text_digest
 from kzoo.training.recipe import Recipe
 from kzoo.training.run_folder import recorded_recipe
@@ -55,6 +56,17 @@ def corpus_to_score(preset: Preset, corpus: str | None, splits: list[str]) -> Co
     for split in splits:
         data.languages_in(split)
     return data
+
+
+def text_direction(translator, source: str | None, target: str | None) -> tuple[str, str]:
+    """Return a direction in the translator's codes; a language of a group, such as `roa`, keeps its own.
+
+    Raises:
+        UserError: as for `named_direction`.
+    """
+    given, own = (source, target), translator.named_direction(source, target)
+    pairs = zip(given, own, strict=True)
+    return tuple(code if code and not matching_code(code, [known]) else known for code, known in pairs)
 
 
 def languages_known(data: Corpus, files: Sequence[Path] | None, languages: tuple[str, str]) -> Corpus:
