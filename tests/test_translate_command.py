@@ -29,7 +29,7 @@ LINES = [f"line {number}" for number in range(10)]
 class Upper(TextTranslator):
     """Translates to capitals; a signal, `stop_by`, comes before `stop_at`."""
 
-    engine = "keras"
+    engine, threads = "ctranslate2", 1
     source_language, target_language = "en", "de"
     target_tokenizer, max_length = None, 5
 
@@ -83,14 +83,14 @@ def test_what_is_stopped_goes_on(upper, n, cut, stop_by):
         signal.signal(signal.SIGINT, earlier)
     (part,) = Path().glob("out.txt.*.part")
     assert stopped.exit_code == 128 + stop_by
-    assert all(part_of in stopped.stderr for part_of in (" 6 of 10 ", str(part.resolve())))
+    assert all(part_of in stopped.stderr for part_of in (" 3 of 10 ", str(part.resolve())))
     assert not Path("out.txt").exists()
-    assert part.read_text() == "".join(upper_lines(n).splitlines(keepends=True)[: 6 * n])
+    assert part.read_text() == "".join(upper_lines(n).splitlines(keepends=True)[: 3 * n])
     os.truncate(part, part.stat().st_size - cut)
     upper.stop_at, upper.seen = None, []
     assert kzoo("-o", "out.txt", "--n-best", str(n)).exit_code == 0
     assert Path("out.txt").read_text() == upper_lines(n)
-    assert upper.seen[0] == ("line 6" if n == 1 and not cut else "line 5")
+    assert upper.seen[0] == ("line 3" if n == 1 and not cut else "line 2")
     assert not part.exists()
 
 
@@ -120,6 +120,27 @@ def test_a_line_that_is_too_long_is_found_before_any_is_translated(upper):
     assert f"sentence {len(lines) + 1} has 5 " in str(kzoo("-o", "out.txt").exception)
     assert (upper.seen, os.listdir()) == ([], ["in.txt"])
     assert kzoo("-o", "out.txt", "--truncate").exit_code == 0
+
+
+def test_blocks_take_some_seconds():
+    assert [translated_blocks.next_size(100, seconds) for seconds in (0.01, 2, 4, 8)] == [200, 200, 100, 50]
+    assert translated_blocks.next_size(streams.MOST, 1) == streams.MOST
+
+
+@pytest.mark.parametrize(
+    ("keras", "unit", "count", "fewest"),
+    [
+        (False, "text", 1000, 96),
+        (False, "line", 10**6, 96),
+        (True, "text", 1000, 256),
+        (True, "line", 1000, 4096),
+        (True, "line", 80_000, 10_000),
+        (True, "line", 10**6, streams.MOST),
+    ],
+)
+def test_blocks_begin_with_what_an_engine_takes_at_full_speed(keras, unit, count, fewest):
+    translator = SimpleNamespace(runs_on_keras=keras, threads=2)
+    assert translated_blocks.fewest_texts(translator, unit, count) == fewest
 
 
 def test_another_text_or_search_begins_anew(upper):
@@ -201,7 +222,7 @@ def test_an_error_names_the_line_that_it_counts_from(upper, monkeypatch):
         return Upper.n_best_in(upper, direction, texts, **options)
 
     upper.n_best_in = n_best_in
-    message = "in the lines after line 6: the scores of sentence 2 are not finite"
+    message = "in the lines after line 3: the scores of sentence 2 are not finite"
     assert str(kzoo("-o", "out.txt").exception) == message
 
 
@@ -333,11 +354,11 @@ def translated(*arguments):
 def test_a_document_is_translated_and_goes_on_after_a_stop(upper, document):
     upper.stop_at = "line 7"
     stopped = translated("-i", document, "-o", "out.json")
-    assert stopped.exit_code == 143 and " 6 of 8 " in stopped.stderr
+    assert stopped.exit_code == 143 and " 3 of 8 " in stopped.stderr
     assert not Path("out.json").exists()
     upper.stop_at, upper.seen = None, []
     assert translated("-i", document, "-o", "out.json").exit_code == 0
-    assert upper.seen == ["line 7", "line 8"]
+    assert upper.seen == [f"line {n}" for n in range(4, 9)]
     assert Path("out.json").read_text() == json.dumps(DOCUMENT).replace("line", "LINE")
     assert sorted(os.listdir()) == ["in.json", "in.txt", "out.json"]
 

@@ -17,6 +17,7 @@ from kzoo.cli.streams import growing_file, is_followed, is_input, sentences_of
 from kzoo.cli.translated_blocks import (
     LineTranslator,
     document_lines,
+    fewest_texts,
     text_lines,
     translate_arriving,
     translate_blocks,
@@ -176,7 +177,8 @@ def translate(
     def bar(done: int):
         return progress_bar("translating", int((text_of >= done).sum()), file is not None)
 
-    translate_blocks(lines, sentences, rows, growing, bar)
+    fewest = fewest_texts(translator, lines.unit, len(sentences))
+    translate_blocks(lines, sentences, rows, growing, fewest, bar)
     if notice:
         print(printable(notice), file=sys.stderr)
     if left:
