@@ -82,8 +82,13 @@ def place_of(preset: str | os.PathLike) -> Path:
 
 def newest_version(folder: str | os.PathLike) -> int | None:
     """Return the greatest number that names a preset's folder in a folder, such as `3`; else `None`."""
-    folders = Path(folder).glob("[1-9]*")
-    return max((int(one.name) for one in folders if one.name.isdecimal() and _has_preset(one)), default=None)
+    return max((number for number, is_preset in versions(folder).items() if is_preset), default=None)
+
+
+def versions(folder: str | os.PathLike) -> dict[int, bool]:
+    """Return the numbers that name folders in a folder, each with whether a preset is in it."""
+    folders = [one for one in Path(folder).glob("[1-9]*") if one.name.isdecimal() and one.is_dir()]
+    return {int(one.name): _has_preset(one) for one in folders}
 
 
 def _has_preset(folder: Path) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from starlette.applications import Starlette
 
 from kzoo.errors import UserError
-from kzoo.hub.location import newest_version
+from kzoo.hub.location import MARKS, newest_version, versions
 from kzoo.serve.app import running
 from kzoo.serve.served import PREPARING, Served
 
@@ -27,14 +27,16 @@ class NewVersions:
     """
 
     def __init__(self, folders: Mapping[str, Path], load: Callable[[str, int], Served]):
-        self._folders, self._load, self._tried = folders, load, {}
+        self._folders, self._load, self._tried, self._named = folders, load, {}, set()
 
     def __call__(self, models: Sequence[Served]) -> list[Served]:
         """Return newer versions of models."""
         found = []
         for model in models:
-            folder = self._folders.get(model.name)
-            number = folder and newest_version(folder)
+            if not (folder := self._folders.get(model.name)):
+                continue
+            self._name_empty(model, folder)
+            number = newest_version(folder)
             if not number or number <= model.version:
                 continue
             files = [path for path in sorted((folder / str(number)).rglob("*")) if path.is_file()]
@@ -49,6 +51,19 @@ class NewVersions:
             except Exception:
                 log.exception("%s, version %d, is not served", model.name, number)
         return found
+
+    def _name_empty(self, model: Served, folder: Path):
+        """Log newer versions without a preset, once each. They may be copied just now."""
+        for number, is_preset in versions(folder).items():
+            if number > model.version and not is_preset and (model.name, number) not in self._named:
+                self._named.add((model.name, number))
+                log.warning(
+                    "%s, version %d, is not served: %s has no %s yet",
+                    model.name,
+                    number,
+                    folder / str(number),
+                    " or ".join(MARKS),
+                )
 
 
 class VersionedApp:

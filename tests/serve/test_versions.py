@@ -100,6 +100,18 @@ def test_a_version_that_cannot_be_read_is_tried_again_when_it_changes(folder):
     assert tried == [("tiny", 2)] * 2
 
 
+def test_a_version_without_a_preset_is_named_once(folder, caplog):
+    served, taken = SimpleNamespace(name="tiny", version=1), []
+    new_versions = NewVersions({"tiny": folder}, lambda *version: taken.append(version) or version)
+    shutil.copytree(folder / "1", folder / "2")
+    (folder / "3").mkdir()
+    (folder / "4").write_text("no folder")
+    for _ in range(2):
+        new_versions([served])
+    assert taken == [("tiny", 2)]
+    assert [str(folder / "3") in record.getMessage() for record in caplog.records] == [True]
+
+
 def test_a_translated_document_outlives_its_version():
     page = "<p>a man.</p>"
 
