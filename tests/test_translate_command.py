@@ -370,6 +370,15 @@ def test_what_a_document_keeps_untranslated_is_printed(document):
     assert json.loads(Path("out.json").read_text()) == {"a": "GOOD", "b": "bad"}
 
 
+def test_sentences_whose_placeholders_the_model_loses_are_printed(document):
+    """They come through, between the words around them, which is worse."""
+    Path(document).write_text(json.dumps(["a dog. see {x} now", "good", "{y}"]))
+    done = translated("-i", document, "-o", "out.json")
+    assert json.loads(Path("out.json").read_text()) == ["A DOG. SEE {x} NOW", "GOOD", "{y}"]
+    assert "'see {x} now'" in done.stderr and "a dog" not in done.stderr
+    assert not any(text in done.stderr for text in ("good", "{y}"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

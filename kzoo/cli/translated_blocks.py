@@ -57,12 +57,21 @@ def text_lines(n_best_of: Callable, n_best: int, block: list[str], **rows) -> li
     return [[f"{one.score:.4f}\t{one.text}" for one in hypotheses] for hypotheses in results]
 
 
-def document_lines(n_best_of: Callable, translator, direction, block: list[str], **rows) -> list[list[str]]:
-    """Return the translation of each of a document's texts."""
+def document_lines(
+    n_best_of: Callable, translator, direction, in_parts: list[str], block: list[str], **rows
+) -> list[list[str]]:
+    """Return the translation of each of a document's texts.
+
+    Add to `in_parts` the sentences whose placeholders the model changed: the words around them are translated
+    by themselves.
+    """
+    from kzoo.documents.placeholders import keeps
     from kzoo.documents.translating import translate_texts
 
     def best_of(texts: list[str]) -> list[str]:
-        return [results[0].text for results in n_best_of(texts, **rows)]
+        found = [results[0].text for results in n_best_of(texts, **rows)]
+        in_parts.extend(text for text, one in zip(texts, found, strict=True) if not keeps(text, one))
+        return found
 
     return [[best] for best in translate_texts(block, best_of, translator, direction)]
 

@@ -27,7 +27,7 @@ from kzoo.errors import UserError, printable
 from kzoo.files import check_writable, sha256
 
 app = typer.Typer()
-MOST_PLACES = 20  # in a document, that are listed
+MOST_LISTED = 20  # of a document's texts
 Unknown = Literal["copy", "error", "translate"]
 
 
@@ -150,8 +150,10 @@ def translate(
         unknown=unknown,
         terms=glossary,
     )
+    in_parts, left = [], []
     if document:
-        lines = LineTranslator(partial(document_lines, n_best_of, translator, direction), "text", 1)
+        lines = partial(document_lines, n_best_of, translator, direction, in_parts)
+        lines = LineTranslator(lines, "text", 1)
     else:
         lines = LineTranslator(partial(text_lines, n_best_of, n_best), "line", n_best)
     if follows:
@@ -166,7 +168,7 @@ def translate(
     plain = document.plain_texts if document else sentences
     reading = {"prefixes": rows.get("prefixes"), "truncate": truncate, "unknown": unknown}
     notice, text_of = _read(translator, plain, direction, split, **reading)
-    growing, left = contextlib.nullcontext(), []
+    growing = contextlib.nullcontext()
     if output:
         pictures = [sha256(path) for path in (*(image or ()), images) if path]
         made_of = [located.files, pictures, search, n_best, truncate, split, unknown, source, target]
@@ -178,13 +180,22 @@ def translate(
         return progress_bar("translating", int((text_of >= done).sum()), file is not None)
 
     fewest = fewest_texts(translator, lines.unit, len(sentences))
-    translate_blocks(lines, sentences, rows, growing, fewest, bar)
+    try:
+        translate_blocks(lines, sentences, rows, growing, fewest, bar)
+    finally:  # the next run does not know them
+        because = "because numbers or placeholders changed in translation"
+        quoted = [f"'{sentence:.80}'" for sentence in in_parts]
+        _list(file, f"sentences translated in parts, {because}", quoted)
     if notice:
         print(printable(notice), file=sys.stderr)
-    if left:
-        places = "; ".join(left[:MOST_PLACES]) + ("; …" if len(left) > MOST_PLACES else "")
-        why = "texts left as they were, because numbers or placeholders changed in translation"
-        print(printable(f"{file}: {len(left):,} {why}: {places}"), file=sys.stderr)
+    _list(file, f"texts left as they were, {because}", left)
+
+
+def _list(file: Path | None, what: str, some: list[str]):
+    """Print how many of a file's texts something happened to, and which; nothing if there are none."""
+    if some:
+        which = "; ".join(some[:MOST_LISTED]) + ("; …" if len(some) > MOST_LISTED else "")
+        print(printable(f"{file}: {len(some):,} {what}: {which}"), file=sys.stderr)
 
 
 def _document(file: Path | None, output: Path | None, others: object):
