@@ -30,7 +30,7 @@ def read(path: Path) -> Content:
     )
 
     def write(file: BinaryIO, target: str | None):
-        archive.write(file, {name: page.soup.encode("utf-8") for name, page in pages.items()})
+        archive.write(file, {name: page.encode("utf-8") for name, page in pages.items()})
 
     return Content(segments, write)
 

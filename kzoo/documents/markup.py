@@ -31,7 +31,7 @@ class Markup:
         parser: BeautifulSoup's, `"html.parser"`, or `"xml"` for XHTML.
 
     Attributes:
-        soup: BeautifulSoup's.
+        soup: BeautifulSoup's. It writes it otherwise than `encode`.
         segments: the pieces between elements that end a text; their places are numbers.
         texts: those that `translated` needs the translations of, each once, with marks for elements.
 
@@ -44,12 +44,16 @@ class Markup:
         try:
             with warnings.catch_warnings():  # it warns of text that is an address, or of XML
                 warnings.simplefilter("ignore")
-                self.soup = bs4.BeautifulSoup(html, parser)
+                # `class="a  b"` stays as it is.
+                self.soup = bs4.BeautifulSoup(html, parser, multi_valued_attributes=None)
             self._anchored = _anchored_in(self.soup)
             runs = self._runs(self.soup)
             self.segments = [self._segment(str(number), run) for number, run in enumerate(runs, 1)]
         except RecursionError:
             raise UserError("the HTML's elements are nested too deeply") from None
+        self._formatter = _formatter(
+            self.soup.is_xml, "/>" in html if isinstance(html, str) else b"/>" in html
+        )
         found = (text for segment in self.segments for text in texts(segment.pieces))
         self.texts = list(dict.fromkeys(found))
 
@@ -58,7 +62,11 @@ class Markup:
         for segment in self.segments:
             if new := translated(segment.pieces, translations):
                 segment.put(new)
-        return str(self.soup)
+        return self.soup.decode(formatter=self._formatter)
+
+    def encode(self, encoding: str) -> bytes:
+        """Return the markup as it is now, in an encoding."""
+        return self.soup.encode(encoding, formatter=self._formatter)
 
     def _runs(self, element) -> Iterator:
         """Yield the runs of nodes below an element that are a text each, put into elements not written.
@@ -126,6 +134,22 @@ def beautiful_soup():
     return bs4
 
 
+def _formatter(is_xml: bool, has_slashes: bool):
+    """Return what writes markup as it was read: attributes in their order, `<br>` or `<br/>`, `&nbsp;`."""
+    from bs4.dammit import EntitySubstitution
+    from bs4.formatter import HTMLFormatter, XMLFormatter
+
+    def escaped(text: str) -> str:
+        text = EntitySubstitution.substitute_xml(text)
+        return text if is_xml else text.replace("\xa0", "&nbsp;")
+
+    class AsRead(XMLFormatter if is_xml else HTMLFormatter):
+        def attributes(self, tag):  # those of BeautifulSoup are sorted
+            return tag.attrs.items()
+
+    return AsRead(entity_substitution=escaped, void_element_close_prefix="/" if is_xml or has_slashes else "")
+
+
 def _is_element(node) -> bool:
     return hasattr(node, "contents")
 
@@ -165,8 +189,7 @@ def _is_empty(element) -> bool:
 
 
 def _kept(element) -> bool:
-    # A string in XHTML, and a list in HTML.
-    classes = " ".join(element.get_attribute_list("class", [])).split()
+    classes = element.get("class", "").split()
     return element.name in KEPT or element.get("translate") == "no" or "notranslate" in classes
 
 

@@ -37,7 +37,7 @@ def read(path: Path) -> Content:
     segments = (segment._replace(place=f"text {segment.place}") for segment in markup.segments)
 
     def write(file: BinaryIO, target: str | None):
-        file.write(mark + markup.soup.encode(encoding))
+        file.write(mark + markup.encode(encoding))
 
     return Content(segments, write)
 

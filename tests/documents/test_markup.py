@@ -48,8 +48,10 @@ def translated(html, aligned, words=WORDS):
         ("A <i><b>dog</b></i> runs.", "Ein <i><b>Hund</b></i> rennt."),
         ("<i>A <b>dog</b></i> runs.", "<i>Ein <b>Hund</b></i> rennt."),
         ("<i>A</i> <b>dog</b> runs.", "<i>Ein</i> <b>Hund</b> rennt."),
-        ("A<br>A", "Ein<br/>Ein"),
-        ("<b>A<br>A</b>", "<b>Ein<br/>Ein</b>"),
+        ("A<br>A", "Ein<br>Ein"),
+        ("<b>A<br/>A</b>", "<b>Ein<br/>Ein</b>"),
+        ('<p title="x" class="b  a" id="c">A</p>&nbsp;&copy; 1 &gt; 0',
+         '<p title="x" class="b  a" id="c">Ein</p>&nbsp;© 1 &gt; 0'),
         ("\ufdd0A \ufdd2<b>dog</b> runs.", "Ein <b>Hund</b> rennt."),
         (KEPT, KEPT),
         ("<p>A<ul><li>A<li>A dog runs.</ul>", "<p>Ein<ul><li>Ein<li>Ein Hund rennt.</li></li></ul></p>"),
@@ -78,6 +80,12 @@ def test_elements_follow_words_to_other_places(html, expected):
 def test_an_element_whose_words_share_a_translation_is_translated_apart():
     words = {"good bye": "Wiedersehen", "good": "gut", "bye": "tschüs"}
     assert translated("<i>good</i> <b>bye</b>", lambda *_: [0], words) == "<i>gut</i> <b>tschüs</b>"
+
+
+def test_xml_stays_xml():
+    pytest.importorskip("lxml")
+    page = '<?xml version="1.0" encoding="utf-8"?>\n<p id="b" class="a"><b></b>\xa0</p>'
+    assert Markup(page, "xml").translated({}) == page.replace("<b></b>", "<b/>")
 
 
 def test_deep_elements_are_refused():
