@@ -185,17 +185,17 @@ def translate(
     finally:  # the next run does not know them
         because = "because numbers or placeholders changed in translation"
         quoted = [f"'{sentence:.80}'" for sentence in in_parts]
-        _list(file, f"sentences translated in parts, {because}", quoted)
+        _list(file, f"translated in parts, {because}", quoted)
     if notice:
         print(printable(notice), file=sys.stderr)
-    _list(file, f"texts left as they were, {because}", left)
+    _list(file, f"left as they were, {because}", left)
 
 
 def _list(file: Path | None, what: str, some: list[str]):
-    """Print how many of a file's texts something happened to, and which; nothing if there are none."""
+    """Print what happened to some of a file's texts: how many, and which. Of none, print nothing."""
     if some:
         which = "; ".join(some[:MOST_LISTED]) + ("; …" if len(some) > MOST_LISTED else "")
-        print(printable(f"{file}: {len(some):,} {what}: {which}"), file=sys.stderr)
+        print(printable(f"{file}: {what} ({len(some):,}): {which}"), file=sys.stderr)
 
 
 def _document(file: Path | None, output: Path | None, others: object):

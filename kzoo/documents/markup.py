@@ -44,8 +44,11 @@ class Markup:
         try:
             with warnings.catch_warnings():  # it warns of text that is an address, or of XML
                 warnings.simplefilter("ignore")
-                # `class="a  b"` stays as it is.
-                self.soup = bs4.BeautifulSoup(html, parser, multi_valued_attributes=None)
+                # `class="a  b"` and the lines' indents stay.
+                everywhere = {bs4.BeautifulSoup.ROOT_TAG_NAME}
+                self.soup = bs4.BeautifulSoup(
+                    html, parser, multi_valued_attributes=None, preserve_whitespace_tags=everywhere
+                )
             self._anchored = _anchored_in(self.soup)
             runs = self._runs(self.soup)
             self.segments = [self._segment(str(number), run) for number, run in enumerate(runs, 1)]

@@ -50,6 +50,7 @@ def translated(html, aligned, words=WORDS):
         ("<i>A</i> <b>dog</b> runs.", "<i>Ein</i> <b>Hund</b> rennt."),
         ("A<br>A", "Ein<br>Ein"),
         ("<b>A<br/>A</b>", "<b>Ein<br/>Ein</b>"),
+        ("<ul>\n\n  <li>A</li>\n\t</ul>  \n", "<ul>\n\n  <li>Ein</li>\n\t</ul>  \n"),
         ('<p title="x" class="b  a" id="c">A</p>&nbsp;&copy; 1 &gt; 0',
          '<p title="x" class="b  a" id="c">Ein</p>&nbsp;© 1 &gt; 0'),
         ("\ufdd0A \ufdd2<b>dog</b> runs.", "Ein <b>Hund</b> rennt."),
