@@ -7,6 +7,7 @@ from typing import NamedTuple
 from kzoo.documents.inline import Inline, Piece, Segment, joined, unwrapped, whole
 
 HYPHENS = "-'’/_"
+ENDS = {*".!?…。！？"}
 Test = Callable[[Inline], bool]
 
 
@@ -62,7 +63,7 @@ def _anchored(pieces: list[Piece], is_anchored: Test, is_unseen: Test, after: st
 
 def _behind_a_word(element: Inline, before: Piece, following: str, unseen: bool) -> list[Piece] | None:
     """Return the last word before an element with it, and what is before it; `None` if it ends the text."""
-    if not has_letters(following):
+    if not (has_letters(following) or following[:1] in ENDS):
         return None
     joins = following[0].isalnum() or following[0] in HYPHENS
     if isinstance(before, Inline):

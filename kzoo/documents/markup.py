@@ -49,6 +49,9 @@ class Markup:
                 self.soup = bs4.BeautifulSoup(
                     html, parser, multi_valued_attributes=None, preserve_whitespace_tags=everywhere
                 )
+            for node in self.soup.contents:
+                if isinstance(node, bs4.Doctype) and not self.soup.is_xml:
+                    node.SUFFIX = ">"  # a line end of its own would come before that of the page
             self._anchored = _anchored_in(self.soup)
             runs = self._runs(self.soup)
             self.segments = [self._segment(str(number), run) for number, run in enumerate(runs, 1)]

@@ -1,9 +1,10 @@
 """Subtitles, SubRip's and WebVTT's: the texts of the cues are translated; their times and the rest stay."""
 
+import html
 import math
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -35,15 +36,18 @@ def read(path: Path) -> Content:
     if not CUE.search(text):
         raise UserError(f"{path}: has no subtitles of {path.suffix}")
     new = {}
+    # Only WebVTT has entities.
+    unescape, escape = (html.unescape, _escaped) if path.suffix.lower() == ".vtt" else (str, str)
 
     def segments() -> Iterator[Segment]:
         for cue in CUE.finditer(text):
             shown = TIMESTAMP.sub("", cue["text"].replace("\r\n", "\n"))
             pieces, times = tagged_pieces(WRAPPED.sub(" ", shown), SAID), cue["times"].strip()
+            pieces = _changed(pieces, unescape)
             yield Segment(f"at {times}", pieces, lambda pieces, at=cue: put(at, pieces))
 
     def put(cue: re.Match, pieces: list[Piece]):
-        new[cue.start()] = string_of(pieces)
+        new[cue.start()] = string_of(_changed(pieces, escape))
 
     def write(file: BinaryIO, target: str | None):
         def cue_of(cue: re.Match) -> str:
@@ -56,6 +60,18 @@ def read(path: Path) -> Content:
         file.write(CUE.sub(cue_of, text).encode(encoding))
 
     return Content(segments(), write)
+
+
+def _changed(pieces: list[Piece], change: Callable[[str], str]) -> list[Piece]:
+    """Return pieces with changed text."""
+    return [
+        change(piece) if isinstance(piece, str) else piece._replace(pieces=_changed(piece.pieces, change))
+        for piece in pieces
+    ]
+
+
+def _escaped(text: str) -> str:
+    return html.escape(text, quote=False).replace("\xa0", "&nbsp;")
 
 
 def _wrapped(text: str, count: int, language: str | None) -> list[str]:

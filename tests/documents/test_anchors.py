@@ -24,6 +24,7 @@ HTML = {
     "<b>big dog<sup>1</sup></b> runs": "runs <b>dog<sup>1</sup> big</b>",
     "<i>big <b>dog <code>a</code></b></i> runs": "runs <i><b>dog <code>a</code></b> big</i>",
     "<span>Two men</span><sup>1</sup><span> sit</span>": "<span>sit</span> <span>men Two</span><sup>1</sup>",
+    "Two men<sup>1</sup>.": "men<sup>1</sup>. Two",  # with the mark, or the model would write one before it
     "Two men<sup>1</sup> <b>sit</b>": "<b>sit</b> men<sup>1</sup> Two",
     # Where they end a text: at its ends, side by side, within a word, and behind a mark alone.
     "<code>a</code> Two men <code>b</code>": "<code>a</code> men Two <code>b</code>",

@@ -83,6 +83,12 @@ def test_an_element_whose_words_share_a_translation_is_translated_apart():
     assert translated("<i>good</i> <b>bye</b>", lambda *_: [0], words) == "<i>gut</i> <b>tschüs</b>"
 
 
+@pytest.mark.parametrize("gap", ["", "\n", " \n\n"])
+def test_the_lines_behind_a_doctype_stay(gap):
+    page = f"<!DOCTYPE html>{gap}<p></p>"
+    assert Markup(page).translated({}) == page
+
+
 def test_xml_stays_xml():
     pytest.importorskip("lxml")
     page = '<?xml version="1.0" encoding="utf-8"?>\n<p id="b" class="a"><b></b>\xa0</p>'

@@ -36,6 +36,19 @@ def test_the_dashes_of_speakers_stay(tmp_path):
     assert output.read_text("utf-8").lower() == CUE.format(text).lower()
 
 
+@pytest.mark.parametrize(
+    ("ending", "text"), [("vtt", "Salt & <b>a < b</b>"), ("srt", "Salt &amp; <b>a &lt; b</b>")]
+)
+def test_the_entities_of_webvtt_are_characters(tmp_path, ending, text):
+    cue = CUE.format("Salt &amp; <b>a &lt; b</b>")
+    path, output = tmp_path / f"a.{ending}", tmp_path / f"b.{ending}"
+    path.write_text(cue, encoding="utf-8")
+    model = MadeUp(lambda text: text.replace("Salt", "Salz"), in_order)
+    translate_document(path, output, model, "en", "de")
+    assert model.asked == [text.replace("<b>", "").replace("</b>", "")]
+    assert output.read_text("utf-8") == cue.replace("Salt", "Salz")
+
+
 def test_cues_that_show_a_word_at_a_time(tmp_path):
     text = "A<00:01.200><c> dog</c><00:01.400><c> runs</c>"
     (tmp_path / "a.vtt").write_text(f"WEBVTT\n\n00:01.000 --> 00:02.000\n{text}\n", "utf-8")
