@@ -29,9 +29,8 @@ class Quantizable:
         super().quantize(mode, type_check=False, config=config)
 
 
-@keras.saving.register_keras_serializable("kzoo")
-class Dense(Quantizable, keras.layers.Dense):
-    """`keras.layers.Dense`, faster to train on a CPU under JAX; the bias is added by `add_bias`."""
+class Adaptable:
+    """Mixin for a layer with a `_kernel` and LoRA's factors beside it: saves, loads and merges them."""
 
     def save_own_variables(self, store):
         """Save LoRA's factors beside the kernel, so that training can go on: Keras saves the sum alone."""
@@ -48,10 +47,14 @@ class Dense(Quantizable, keras.layers.Dense):
     def load_own_variables(self, store):
         """Load what was saved; without LoRA, the kernel with the product of the factors."""
         if FACTORS[0] not in store:
-            super().load_own_variables(store)
-            if self.lora_enabled:  # Keras zeroes both factors, whose gradients are then 0 for ever
-                drawn = keras.initializers.HeUniform()(self.lora_kernel_a.shape)  # as `enable_lora` does
-                self.lora_kernel_a.assign(drawn)
+            if not self.lora_enabled or self.quantization_mode:
+                super().load_own_variables(store)
+            else:
+                self._assign(store["0"], store)
+            if self.lora_enabled:  # of two zeros, as Keras assigns them, the gradients are 0 for ever
+                for name, initializer in zip(FACTORS, ("he_uniform", "zeros"), strict=True):
+                    factor = getattr(self, name)
+                    factor.assign(keras.initializers.get(initializer)(factor.shape))
             return
         kernel, factors = store["0"], [store[name] for name in FACTORS]
         if self.lora_enabled:
@@ -59,6 +62,9 @@ class Dense(Quantizable, keras.layers.Dense):
                 getattr(self, name).assign(values)
         else:
             kernel = kernel + store["lora_scale"] * np.matmul(*factors)
+        self._assign(kernel, store)
+
+    def _assign(self, kernel, store):
         self._kernel.assign(kernel)
         if self.bias is not None:
             self.bias.assign(store["1"])
@@ -73,6 +79,11 @@ class Dense(Quantizable, keras.layers.Dense):
             self._untrack_variable(getattr(self, name))
             setattr(self, name, None)
         self.lora_enabled, self.lora_rank, self.lora_alpha = False, None, None
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class Dense(Adaptable, Quantizable, keras.layers.Dense):
+    """`keras.layers.Dense`, faster to train on a CPU under JAX; the bias is added by `add_bias`."""
 
     def call(self, inputs, training=None):
         return on_rows(self._of_rows, inputs)

@@ -5,7 +5,7 @@ import functools
 import keras
 from keras import ops
 
-from kzoo.layers.dense import Dense, add_bias, on_rows
+from kzoo.layers.dense import FACTORS, Adaptable, Dense, add_bias, on_rows
 from kzoo.layers.dropout import Dropout
 from kzoo.layers.layer import Layer
 
@@ -16,7 +16,7 @@ FUSED_FROM = 512
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class MultiHeadAttention(Layer):
+class MultiHeadAttention(Adaptable, Layer):
     """Multi-head scaled dot-product attention.
 
         softmax(Q Kᵀ / sqrt(d) + bias + mask) V   in each of H heads, concatenated and projected
@@ -98,6 +98,7 @@ class MultiHeadAttention(Layer):
         self.key_dim = key_dim
         self.dropout = dropout
         self.rotary = rotary
+        self.lora_enabled = False
         self._dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, query_shape, value_shape=None, key_shape=None):
@@ -109,12 +110,30 @@ class MultiHeadAttention(Layer):
             self.rotary.build((query_shape[0], self.num_heads, query_shape[1], self.key_dim))
         # Glorot's bound for the joint kernel is 1/sqrt(2) of a single map's. Deep post-norm stacks need
         # these smaller initial weights.
-        self.kernel = self.add_weight(
+        self._kernel = self.add_weight(
             (width, 3 * inner), name="kernel", initializer=keras.initializers.GlorotUniform()
         )
         self.bias = self.add_weight((3 * inner,), name="bias", initializer="zeros")
         self.output_dense = Dense(width, dtype=self.dtype_policy, name="output")
         self.output_dense.build((*query_shape[:-1], inner))
+
+    def enable_lora(self, rank: int, lora_alpha: float | None = None):
+        """Freeze the joint kernel and add LoRA's factors to it, as `keras.layers.Dense` does to its own."""
+        shapes = (self._kernel.shape[0], rank), (rank, self._kernel.shape[1])
+        self._tracker.unlock()  # private: Keras's own layers add weights after `build` in this way
+        for name, shape, initializer in zip(FACTORS, shapes, ("he_uniform", "zeros"), strict=True):
+            setattr(self, name, self.add_weight(shape, initializer, "float32", name=name))
+        self._tracker.lock()
+        self._kernel.trainable = False
+        self.lora_enabled, self.lora_rank, self.lora_alpha = True, rank, lora_alpha or rank
+
+    @property
+    def kernel(self):
+        """The joint kernel, with the product of LoRA's factors."""
+        if not self.lora_enabled:
+            return self._kernel
+        product = ops.matmul(*(getattr(self, name) for name in FACTORS))
+        return ops.cast(self._kernel + self.lora_alpha / self.lora_rank * product, self.compute_dtype)
 
     def call(
         self,

@@ -305,8 +305,9 @@ class TransformerBackbone(TranslationBackbone):
         return self._logits(x), {"reorder": {"ancestry": ancestry}, "keep": {"cache": caches}}
 
     def default_lora_layer_names(self) -> list[str]:
-        """Return the layers that `enable_lora` adapts: all dense layers, not attention's joint kernel."""
-        return ["query", "key_value", "output", "inner", "outer"]
+        """Return the layers that `enable_lora` adapts: attention's maps and all dense layers."""
+        attention = ["attention", "self_attention", "cross_attention", "query", "key_value", "output"]
+        return [*attention, "inner", "outer"]
 
 
 def _through(layers, x, scores: list | None, **others):

@@ -1,10 +1,11 @@
-"""Dense layers with LoRA against NumPy: W + α/r · A·B."""
+"""Dense layers and attention's joint kernel with LoRA against NumPy: W + α/r · A·B."""
 
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
+from kzoo.layers import MultiHeadAttention
 from kzoo.layers.dense import Dense
 
 
@@ -58,3 +59,28 @@ def test_a_merged_layer_learns_as_if_it_never_had_factors(adapted):
     assert not again.lora_enabled
     layer.enable_lora(1)
     np.testing.assert_allclose(ops.convert_to_numpy(layer.kernel), kernel, atol=1e-6)
+
+
+def test_the_joint_kernel_of_attention_is_adapted(random, tmp_path):
+    inputs = keras.Input((5, 4))
+    model = keras.Model(inputs, MultiHeadAttention(2, 3)(inputs))
+    layer, x = model.layers[-1], random.normal(size=(2, 5, 4)).astype("float32")
+    expected = ops.convert_to_numpy(model(x))
+    layer.enable_lora(2, lora_alpha=6)
+    np.testing.assert_allclose(ops.convert_to_numpy(model(x)), expected, atol=1e-6)  # it begins with zeros
+    layer.set_weights([random.normal(size=weight.shape) for weight in layer.weights])
+    kernel, a, b = map(ops.convert_to_numpy, (layer._kernel, layer.lora_kernel_a, layer.lora_kernel_b))
+    adapted, file = ops.convert_to_numpy(model(x)), tmp_path / "model.weights.h5"
+    model.save_weights(file)
+    plain = keras.Model(inputs, MultiHeadAttention(2, 3)(inputs))
+    plain.load_weights(file)
+    np.testing.assert_allclose(ops.convert_to_numpy(plain.layers[-1].kernel), kernel + 3 * a @ b, atol=1e-6)
+    layer.merge_lora()
+    plain.save_weights(file)
+    again = keras.Model(inputs, MultiHeadAttention(2, 3)(inputs))
+    again.layers[-1].enable_lora(1)
+    again.load_weights(file)
+    assert ops.convert_to_numpy(again.layers[-1].lora_kernel_a).any()
+    for merged in (model, plain, again):
+        np.testing.assert_allclose(ops.convert_to_numpy(merged(x)), adapted, atol=1e-5)
+    assert [weight.path for weight in layer.trainable_weights] == [w.path for w in layer.weights]

@@ -139,7 +139,7 @@ def test_frozen_layers_stay_frozen(translator, tmp_path):
         np.testing.assert_array_equal(ops.convert_to_numpy(theirs), ops.convert_to_numpy(ours))
 
 
-def test_lora_adapts_dense_layers_alone(translator, tmp_path):
+def test_lora_adapts_the_maps_of_all_layers(translator, tmp_path):
     model = pope_tiny(translator.source_tokenizer, **SMALL)
     model.set_weights(translator.get_weights())
     texts = SENTENCES[:1]  # one shape to compile
@@ -155,6 +155,8 @@ def test_lora_adapts_dense_layers_alone(translator, tmp_path):
     moved = {w.path for w in model.weights if (ops.convert_to_numpy(w) != before[w.path]).any()}
     assert moved and not moved & set(fixed)
     assert {path.split("/")[-1] for path in moved} == {"lora_kernel_a", "lora_kernel_b", "bias"}
+    kernels = {path.rpartition("/")[0] for path in before if path.endswith("/kernel")}
+    assert {path.rpartition("/")[0] for path in moved if path.endswith("lora_kernel_b")} == kernels
     logits = ops.convert_to_numpy(model(inputs))
     model.save_weights(tmp_path / "best.weights.h5")
     model.load_weights(tmp_path / "best.weights.h5")
