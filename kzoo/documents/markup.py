@@ -2,6 +2,7 @@
 
 import importlib.util
 import itertools
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 
@@ -18,6 +19,8 @@ INLINE = {
 KEPT = {"code", "kbd", "math", "pre", "samp", "script", "style", "svg", "textarea", "var", "docAuthor"}
 # Of these, what stands within a sentence.
 ANCHORED = {"code", "img", "kbd", "math", "samp", "svg", "var"}
+
+EMPTY = re.compile(r"<(?:br|hr|img|input|link|meta)\b[^<>]*>")
 
 
 class Markup:
@@ -57,9 +60,9 @@ class Markup:
             self.segments = [self._segment(str(number), run) for number, run in enumerate(runs, 1)]
         except RecursionError:
             raise UserError("the HTML's elements are nested too deeply") from None
-        self._formatter = _formatter(
-            self.soup.is_xml, "/>" in html if isinstance(html, str) else b"/>" in html
-        )
+        empty = EMPTY.findall(html if isinstance(html, str) else html.decode("latin-1"))
+        most_have_slashes = sum(tag.endswith("/>") for tag in empty) > len(empty) / 2
+        self._formatter = _formatter(self.soup.is_xml, most_have_slashes)
         found = (text for segment in self.segments for text in texts(segment.pieces))
         self.texts = list(dict.fromkeys(found))
 
@@ -150,8 +153,8 @@ def _formatter(is_xml: bool, has_slashes: bool):
         return text if is_xml else text.replace("\xa0", "&nbsp;")
 
     class AsRead(XMLFormatter if is_xml else HTMLFormatter):
-        def attributes(self, tag):  # those of BeautifulSoup are sorted
-            return tag.attrs.items()
+        def attributes(self, tag):  # those of BeautifulSoup are sorted, and name the encoding in its way
+            return [(name, getattr(value, "original_value", value)) for name, value in tag.attrs.items()]
 
     return AsRead(entity_substitution=escaped, void_element_close_prefix="/" if is_xml or has_slashes else "")
 

@@ -50,6 +50,8 @@ def translated(html, aligned, words=WORDS):
         ("<i>A</i> <b>dog</b> runs.", "<i>Ein</i> <b>Hund</b> rennt."),
         ("A<br>A", "Ein<br>Ein"),
         ("<b>A<br/>A</b>", "<b>Ein<br/>Ein</b>"),
+        ("<br><svg><path/></svg>A<br>", "<br><svg><path></path></svg>Ein<br>"),
+        ('<meta charset="UTF-8">A', '<meta charset="UTF-8">Ein'),
         ("<ul>\n\n  <li>A</li>\n\t</ul>  \n", "<ul>\n\n  <li>Ein</li>\n\t</ul>  \n"),
         ('<p title="x" class="b  a" id="c">A</p>&nbsp;&copy; 1 &gt; 0',
          '<p title="x" class="b  a" id="c">Ein</p>&nbsp;© 1 &gt; 0'),
