@@ -12,7 +12,7 @@ from kzoo.transformer_weights import ACTIVATIONS
 
 # The default maximum output length of the shortest sentences.
 SHORTEST_LIMIT = output_limit(SearchSettings(), LENGTHS[0], LENGTHS[-1])
-POSITIONS = ("bias", "learned", "none", "pope", "sine")  # a user's own encodings may be anything
+POSITIONS = ("bias", "learned", "none", "pope", "rope", "sine")  # a user's own encodings may be anything
 TOKENIZERS = ("SubwordTokenizer", "MarianTokenizer", "LanguageTokenizer")
 MOST_LAYERS = 1000
 LARGEST_TABLE = 10**8  # numbers
@@ -96,7 +96,10 @@ def _other_kind(preset: Preset) -> str | None:
         "num_layers": config["num_layers"] > MOST_LAYERS,
         "decoder_layers": (config.get("decoder_layers") or 0) > MOST_LAYERS,
         "max_length": config["max_length"] * width > LARGEST_TABLE,
-        "position_options": options.get("per_head") or options.get("first_order", 0) * width > LARGEST_TABLE,
+        "position_options": options.get("per_head")
+        or options.get("first_order", 0) * width > LARGEST_TABLE
+        or config["position_encoding"] == "rope"
+        and options.keys() - {"max_wavelength"},
     }
     if name := next((name for name, found in refused.items() if found), None):
         return f"CTranslate2's Transformer has no {name}={config[name]!r}"

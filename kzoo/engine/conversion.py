@@ -22,7 +22,8 @@ from kzoo.transformer_weights import ACTIVATIONS, ATTENTIONS, FEEDFORWARD, layer
 SIDES = ("source", "target")  # a converted model has a tokenizer for each
 FORMAT = 4  # increase it when the conversion changes: cached models are then converted again
 UNLIKELY = -60_000.0  # bias of tokens that never occur in text; fits into float16
-BUCKETS, MAX_DISTANCE = 32, 128  # of relative positions, unless the preset sets them
+# Unless the preset sets them: of relative positions, and of rotary ones.
+BUCKETS, MAX_DISTANCE, WAVELENGTH = 32, 128, 10_000
 OPTIONS = ("language", "normalize_punctuation", "languages", "names")  # of tokenizers with a vocabulary
 
 Weight = Callable[..., np.ndarray]  # of a layer's path, a variable's number there, and its shape
@@ -84,14 +85,19 @@ def convert(
     config = preset.backbone["config"]
     layers = config["num_layers"]
     decoder_layers = config.get("decoder_layers") or layers
-    spec = specs.TransformerSpec.from_config(
-        (layers, decoder_layers),
-        config["num_heads"],
-        pre_norm=config["norm"] == "pre",
-        relative_attention_bias=config["position_encoding"] == "bias",
-        activation=getattr(specs.common_spec.Activation, ACTIVATIONS[config["activation"]]),
-        alignment_layer=max(decoder_layers - 2, 0),
-        alignment_heads=0,  # all
+    shared = {
+        "num_heads": config["num_heads"],
+        "pre_norm": config["norm"] == "pre",
+        "activation": getattr(specs.common_spec.Activation, ACTIVATIONS[config["activation"]]),
+        "relative_attention_bias": config["position_encoding"] == "bias",
+    }
+    if config["position_encoding"] == "rope":
+        base = config["position_options"].get("max_wavelength", WAVELENGTH)
+        shared |= {"rotary_dim": 0, "rotary_interleave": False, "rotary_base": base}  # 0: all features
+    alignment = {"alignment_layer": max(decoder_layers - 2, 0), "alignment_heads": 0}  # all
+    spec = specs.TransformerSpec(
+        specs.TransformerEncoderSpec(layers, **shared),
+        specs.TransformerDecoderSpec(decoder_layers, **shared, **alignment),
     )
     spec.config.add_source_eos = True
     spec.config.layer_norm_epsilon = 1e-5
@@ -179,7 +185,7 @@ def _fill(spec, config: dict, weight: Weight, positions: int):
             for layer in stack.layer:
                 layer.self_attention.relative_attention_bias = bias
                 layer.self_attention.relative_attention_max_distance = distance
-        else:
+        elif config["position_encoding"] != "rope":
             stack.position_encodings.encodings = _positions(config, weight, end, positions)
         if config["norm"] == "pre":
             _norm(stack.layer_norm, weight, f"layer_normalization{end}", width)

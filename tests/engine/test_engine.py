@@ -83,6 +83,8 @@ def check_same(found, expected):
         ("learned", {}),
         ("none", {}),
         ("bias", {"max_distance": 64}),
+        ("rope", {}),
+        ("rope", {"max_wavelength": 50}),
     ],
 )
 def test_every_position_encoding_has_keras_s_probabilities(encoding, options, norm, tokenizers, tmp_path):

@@ -238,7 +238,11 @@ def of_an_own_class():
 @pytest.mark.parametrize(
     ("make", "precision", "name"),
     [
-        (lambda: small(position_encoding="rope", position_options={}), "float32", "position_encoding='rope'"),
+        (
+            lambda: small(position_encoding="rope", position_options={"scaling_factor": 2}),
+            "float32",
+            "position_options",
+        ),
         (lambda: small(position_options={"per_head": True}), "float32", "'per_head': True"),
         (of_own_positions, "float32", "position_encoding='own'"),
         (of_an_own_class, "float32", "Mine"),
