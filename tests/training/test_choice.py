@@ -1,5 +1,6 @@
 """What is chosen for the user's own text, and how `kzoo train` takes text files without a recipe."""
 
+import itertools
 import json
 import re
 from dataclasses import replace
@@ -145,6 +146,20 @@ def test_a_vocabulary_of_the_chosen_size_can_be_learned(lines, tmp_path):
     english, reverse = with_capitals([lines * 20, list(reversed(lines)) * 20], ["en", "zh"], share, seed=1)
     proto = train_subwords([*english, *reverse], size)
     assert sentencepiece.SentencePieceProcessor(model_proto=proto).vocab_size() <= size
+
+
+@pytest.mark.parametrize("characters", [60, 600])
+def test_a_language_of_many_characters_shares_no_subwords(characters, tmp_path):
+    words = map("".join, itertools.product("bcdfgh", "aeiou", "lmnprst", "aeiou"))
+    english = [" ".join(three) for three in zip(words, words, words, strict=True)]
+    chinese = ["".join(chr(0x4E00 + (7 * n + i) % characters) for i in range(9)) for n in range(len(english))]
+    files = [write(tmp_path, "train.zh", chinese), write(tmp_path, "train.en", english)]
+    chosen = chosen_for(files)
+    assert chosen["joint_vocabulary"].value == (characters == 60)
+    assert "joint_vocabulary" not in chosen_for(files, "source_characters=seen")
+    sides = [chinese + english] if characters == 60 else [chinese, english]
+    for side in sides:
+        train_subwords(side, chosen["vocabulary_size"].value)  # no error
 
 
 def test_languages_are_named_by_endings_or_options(files):
