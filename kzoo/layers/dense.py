@@ -124,6 +124,11 @@ class ReversibleEmbedding(Quantizable, keras.layers.ReversibleEmbedding):
     mixed precision: with AMX, a bfloat16 step of Transformer base then took 1.1 times as long.
     """
 
+    def quantized_build(self, embeddings_shape, mode, config=None):
+        super().quantized_build(embeddings_shape, mode, config)
+        if mode == "int4" and config is None:  # from a file, which names the mode alone: as `quantize` chose
+            self.inputs_quantizer = None
+
     def call(self, inputs, reverse=False):
         if not reverse or not self.tie_weights or self.logit_soft_cap is not None:
             return super().call(inputs, reverse)

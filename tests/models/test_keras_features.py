@@ -89,6 +89,18 @@ def test_quantized_after_having_translated(translator, tmp_path):
     assert not (tmp_path / "preset").exists()
 
 
+@pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")
+@pytest.mark.parametrize("mode", ["int8", "int4"])
+def test_a_quantized_translator_is_loaded_as_it_was_saved(mode, translator, tmp_path):
+    model = pope_tiny(translator.source_tokenizer, **SMALL)
+    model.set_weights(translator.get_weights())
+    model.quantize(mode)
+    model.save(tmp_path / "model.keras")
+    words = {"source": np.array([[5, 6, 3]]), "target": np.array([[2, 4]])}
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(*(ops.convert_to_numpy(each(words)) for each in (loaded, model)))
+
+
 def test_several_threads_may_call_a_translator(translator, tmp_path):
     """On JAX, Keras donates the weights during a call; and progress is reported in the caller's thread."""
     expected = translator.translate(SENTENCES, beam_size=1, max_length=6)
