@@ -170,7 +170,7 @@ def kzoo_choice(train: list[str], options: argparse.Namespace) -> dict:
     _, source, target, _ = CORPORA[options.corpus]
     values, recipe = text_values(train, source, target, [f"minutes={options.minutes}"])
     chosen = {key: choice.value for key, choice in choose(values, text_of(recipe)).items()}
-    model = MODELS[chosen["preset"].removeprefix("pope_")]
+    model = MODELS[chosen["preset"].partition("_")[2]]
     keys = ("vocabulary_size", "tokens", "warmup_steps", "rate_factor", "clip_norm")
     return {
         **{key: model[key] for key in ("layers", "width", "heads", "feedforward", "dropout")},

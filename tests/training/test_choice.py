@@ -43,7 +43,7 @@ def test_three_lines_are_a_recipe(files, tmp_path):
     )
     chosen = read_recipe(recipe)
     assert (chosen.corpus, chosen.train, chosen.val, chosen.test) == ("files", files, 124, 124)
-    assert chosen.preset == "pope_tiny" and chosen.optimizer == "noam"
+    assert chosen.preset == "rope_tiny" and chosen.optimizer == "noam"
 
 
 def test_the_text_that_a_choice_was_made_for_is_not_read_again(files):
