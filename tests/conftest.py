@@ -6,8 +6,10 @@ import gc
 import os
 import sys
 import tempfile
+import typing
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
+from random import Random
 
 import pytest
 from packaging.version import Version
@@ -40,10 +42,29 @@ if os.environ.get("KERAS_BACKEND") == "jax":
     from jax._src.interpreters import mlir
 
     mlir.make_ir_context = functools.cache(mlir.make_ir_context)
-if os.environ.get("KERAS_BACKEND") == "tensorflow":  # keep no Python stack with each operation of a graph
+if os.environ.get("KERAS_BACKEND") == "tensorflow":
+    from tensorflow.python.eager import context
     from tensorflow.python.framework import ops as graph_ops
+    from tensorflow.python.ops import gen_resource_variable_ops as variable_ops
 
+    # Keep no Python stack with each operation of a graph.
     graph_ops._create_c_op = functools.partial(graph_ops._create_c_op, extract_traceback=False)
+    # TensorFlow makes a kernel for each operation with other attributes, in 0.5 ms. A variable's name is one; and
+    # with each new seed it forgets all kernels, for random operations that have a state: Keras uses none.
+    named = variable_ops.var_handle_op
+    variable_ops.var_handle_op = lambda *args, debug_name="", **kwargs: named(*args, **kwargs)
+    context.Context._set_global_seed = lambda self, seed: vars(self).update(_seed=seed, _rng=Random(seed))
+    # What a type's protocol asks for, Python 3.11 looks up again with each `isinstance`.
+    typing._get_protocol_attrs = functools.cache(typing._get_protocol_attrs)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def skipped_names():
+    """Find the names that Keras does not save once: it forgets to, and makes a layer for each object."""
+    if "keras" in sys.modules:
+        from keras.src.saving import saving_lib
+
+        saving_lib.get_attr_skipset = functools.cache(saving_lib.get_attr_skipset)
 
 
 @pytest.fixture(autouse=True)
