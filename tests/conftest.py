@@ -49,8 +49,8 @@ if os.environ.get("KERAS_BACKEND") == "tensorflow":
 
     # Keep no Python stack with each operation of a graph.
     graph_ops._create_c_op = functools.partial(graph_ops._create_c_op, extract_traceback=False)
-    # TensorFlow makes a kernel for each operation with other attributes, in 0.5 ms. A variable's name is one; and
-    # with each new seed it forgets all kernels, for random operations that have a state: Keras uses none.
+    # TensorFlow makes a kernel, in 0.5 ms, for each new set of attributes. A variable's name is one,
+    # and with each seed it forgets all kernels, for random operations that have a state: Keras uses none.
     named = variable_ops.var_handle_op
     variable_ops.var_handle_op = lambda *args, debug_name="", **kwargs: named(*args, **kwargs)
     context.Context._set_global_seed = lambda self, seed: vars(self).update(_seed=seed, _rng=Random(seed))
