@@ -24,9 +24,8 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     Legendre positions and `position_encoding="bias"` are supported.
 
     Args:
-        translator: a `Translator` on a `TransformerBackbone` that reads text only, without rotary or
-            per-head positions; or a preset of one, as `kzoo.presets.locate` returns it, for which Keras is
-            not imported.
+        translator: a `Translator` on a `TransformerBackbone` that reads text only, without PoPE in each head;
+            or a preset of one, as `kzoo.presets.locate` returns it, for which Keras is not imported.
         folder: folder to write, completely or not at all; an earlier export is replaced.
         precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
         **search: search settings that replace the translator's, as in `SearchSettings.changed`.

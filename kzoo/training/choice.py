@@ -172,14 +172,15 @@ def _training(values: Mapping[str, Any], sides: list[list[str]], pairs: int) -> 
         chosen["clip_norm"] = Choice(1.0, "against steps that are too large")
     if values.get("source_characters"):
         sides = sides[1:]
-    vocabularies = [_subwords([side], size.vocabulary_size) for side in sides]
+    counted, given = [_counted(side) for side in sides], values.get("vocabulary_size")
+    vocabularies = [_subwords([one], size.vocabulary_size) for one in counted]
     if not (values.get("languages") or values.get("source_characters")):
-        least, _, most = zip(*vocabularies, strict=True)
-        many = CHARACTERS * max(least) > size.vocabulary_size and max(least) <= min(most)
+        least, most = max(one[0] for one in vocabularies), min(one[2] for one in vocabularies)
+        many = CHARACTERS * least > (given or size.vocabulary_size) and least <= (given or least) <= most
         why = "one language has many characters" if many else "for both languages"
         chosen["joint_vocabulary"] = Choice(not many, why)
         if values.get("joint_vocabulary", not many):
-            vocabularies = [_subwords(sides, size.vocabulary_size)]
+            vocabularies = [_subwords(counted, size.vocabulary_size)]
     least, enough, most = zip(*vocabularies, strict=True)
     chosen["vocabulary_size"] = Choice(max(*least, min(*most, max(enough))), amount)
     if "sentences" not in values:
@@ -209,10 +210,14 @@ def _tuning(values: Mapping[str, Any], *_) -> dict[str, Choice]:
     return chosen
 
 
-def _subwords(texts: Sequence[Sequence[str]], wanted: int) -> tuple[int, int, int]:
-    """Return the least number of subwords that can be learned from texts, a good one, and the most."""
-    sample = [sentence for text in texts for sentence in text[:SAMPLE]]
-    characters = len(set().union(*sample))
-    words = len(set(itertools.chain.from_iterable(map(str.split, sample))))
+def _counted(side: Sequence[str]) -> tuple[set[str], set[str]]:
+    """Return the characters and the words of one language."""
+    sample = side[:SAMPLE]
+    return set().union(*sample), set(itertools.chain.from_iterable(map(str.split, sample)))
+
+
+def _subwords(counted: Sequence[tuple[set[str], set[str]]], wanted: int) -> tuple[int, int, int]:
+    """Return the fewest subwords that can be learned from some languages, a good number, and the most."""
+    characters, words = (len(set().union(*both)) for both in zip(*counted, strict=True))
     # Each character has a subword; SentencePiece has five more; each word can have one.
     return characters + 6, max(wanted, int(1.25 * characters)), int(0.9 * (words + characters + 5))

@@ -157,6 +157,8 @@ def test_a_language_of_many_characters_shares_no_subwords(characters, tmp_path):
     chosen = chosen_for(files)
     assert chosen["joint_vocabulary"].value == (characters == 60)
     assert "joint_vocabulary" not in chosen_for(files, "source_characters=seen")
+    # More than English has words: learned from both.
+    assert chosen_for(files, "vocabulary_size=1500")["joint_vocabulary"].value
     sides = [chinese + english] if characters == 60 else [chinese, english]
     for side in sides:
         train_subwords(side, chosen["vocabulary_size"].value)  # no error
