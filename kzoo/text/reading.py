@@ -165,9 +165,11 @@ def _in_usual_case(tokenize: Tokenize, text: str, language: str | None) -> tuple
     if text.islower() or _is_usual(text):
         return text, None
     words, certain = list(WORD.finditer(text)), False
-    if text.isupper():
+    if text.isupper() and has_case(text):
         restore = upper_case
-    elif _is_title([word[0] for word in words], 0 if main_code(language) in CAPITAL_NOUNS else SHORT):
+    elif has_case(text) and _is_title(
+        [word[0] for word in words], 0 if main_code(language) in CAPITAL_NOUNS else SHORT
+    ):
         restore = title_case
         capitals = [word for word in words if not word[0].islower()]
         # Four capitals in a row are seldom a name; German nouns may be.
@@ -195,6 +197,13 @@ def _in_usual_case(tokenize: Tokenize, text: str, language: str | None) -> tuple
     usual = "".join([*changed, text[place:]])
     # The training text taught capitals if nothing is gained.
     return (text, None) if usual == text or (restore and not gained) else (usual, restore)
+
+
+def has_case(text: str) -> bool:
+    """Return whether over nine of ten letters of a text have capitals; Latin words may be in Chinese."""
+    letters = [character for character in text if character.isalpha()]
+    without = sum(character.lower() == character.upper() for character in letters)
+    return len(letters) > 10 * without
 
 
 def _is_usual(text: str) -> bool:

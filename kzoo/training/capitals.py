@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 
 from kzoo.text.languages import upper_case
-from kzoo.text.reading import title_case
+from kzoo.text.reading import has_case, title_case
 
 LONGEST = 100  # characters: headings are short, and few models cannot read that many
 
@@ -45,13 +45,6 @@ def rows_in_capitals(
         if keep:
             yield row
         sources = row if several else row[:1]
-        if draw.random() < share and max(map(len, row)) <= LONGEST and all(map(_has_case, sources)):
+        if draw.random() < share and max(map(len, row)) <= LONGEST and all(map(has_case, sources)):
             for write in upper_case, title_case:
                 yield tuple(write(text, code) for text, code in zip(row, languages, strict=True))
-
-
-def _has_case(text: str) -> bool:
-    """Return whether over nine of ten letters of a text have capitals; Latin words may be in Chinese."""
-    letters = [character for character in text if character.isalpha()]
-    without = sum(character.lower() == character.upper() for character in letters)
-    return len(letters) > 10 * without

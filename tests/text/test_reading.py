@@ -127,6 +127,12 @@ def test_a_language_has_its_own_capitals(english):
     assert translated(english, "TWO MEN RAN", source="en", target="tr")[1] == "ZWEİ İSTANBUL"
 
 
+@pytest.mark.parametrize("text", ["DNA和狗", "CD、DNA、狗和一只猫在跑"])
+def test_capitals_in_a_text_without_case_are_no_text_in_capitals(text):
+    chinese = made(["他有cd和dna。", "一只狗和一只猫在跑。"] * 40, 30)
+    assert translated(chinese, text, source="zh", target="en")[1] == "zwei istanbul"
+
+
 def test_german_nouns_keep_their_capital():
     german = made(["Der Hund ist im Haus.", "Zwei Hunde sehen das Haus und den Mann."] * 40, 88)
     assert translated(german, "Der Hund ist im Haus.", source="de")[0] == "Der Hund ist im Haus."
