@@ -22,6 +22,7 @@ UNBROKEN = "\0"  # stands for a space within a tag
 # A dash begins what another person says. Not those of <i>black</i>-and-white and -5.
 SAID = re.compile(TAG.pattern[:-1] + r"|(?<![^\n>}])[-–—](?=[^\da-z])\s*)")
 WRAPPED = re.compile(r"(?<![\]♪♫])\n(?!(?:\s|<[^<>]*>|\{\\[^{}]*\})*[-–—\[♪♫])")  # nor sounds
+ENTITY = re.compile(r"&\w+;")
 TIMESTAMP = re.compile(r"<\d+:[\d:.]+>")  # when a word is shown; the words of the translation are others
 
 
@@ -71,7 +72,8 @@ def _changed(pieces: list[Piece], change: Callable[[str], str]) -> list[Piece]:
 
 
 def _escaped(text: str) -> str:
-    return html.escape(text, quote=False).replace("\xa0", "&nbsp;")
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace("\xa0", "&nbsp;")
+    return text.replace("-->", "--&gt;")  # which times have; any other `>` may stay
 
 
 def _wrapped(text: str, count: int, language: str | None) -> list[str]:
@@ -79,8 +81,8 @@ def _wrapped(text: str, count: int, language: str | None) -> list[str]:
     lines = text.split("\n")
     if len(lines) > 1 or count == 1:
         return lines
-    # A tag must stay in one piece.
-    breaks = {"break_long_words": not has_spaces(language) and not TAG.search(text)}
+    # A tag or an entity must stay in one piece.
+    breaks = {"break_long_words": not (has_spaces(language) or TAG.search(text) or ENTITY.search(text))}
     text = TAG.sub(lambda tag: tag[0].replace(" ", UNBROKEN), text)
     width = math.ceil(len(text) / count)
     while len(lines := textwrap.wrap(text, width, **breaks)) > count:

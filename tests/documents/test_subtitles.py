@@ -58,6 +58,21 @@ def test_cues_that_show_a_word_at_a_time(tmp_path):
     assert (tmp_path / "b.vtt").read_text("utf-8").endswith("\nA <c>DOG</c> <c>RUNS</c>\n")
 
 
+@pytest.mark.parametrize(
+    ("text", "language", "lines"),
+    [
+        (">> Dog", "de", [">> Dog"]),
+        ("a --&gt; b", "de", ["a --&gt; b"]),
+        ("甲乙丙丁戊己庚辛壬&amp;子丑寅\n卯辰巳午", "zh", ["甲乙丙丁戊己庚辛壬&amp;子丑寅卯辰巳午"]),
+    ],
+)
+def test_what_webvtt_escapes(tmp_path, text, language, lines):
+    path, output = tmp_path / "a.vtt", tmp_path / "b.vtt"
+    path.write_text(CUE.format(text), encoding="utf-8")
+    translate_document(path, output, MadeUp(lambda text: text.replace(" 卯", "卯")), "en", language)
+    assert output.read_text("utf-8") == CUE.format("\n".join(lines))
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_sounds_have_lines_of_their_own(tmp_path, end):
     cue = CUE.replace("\n", end)
