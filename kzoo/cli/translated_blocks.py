@@ -91,7 +91,7 @@ def fewest_texts(translator, unit: str, count: int) -> int:
 
 def next_size(size: int, seconds: float) -> int:
     """Return the size of the block after one that took some seconds: at most twice as many."""
-    return min(MOST, int(size * min(2, SECONDS / seconds)))
+    return min(MOST, int(size * SECONDS / max(seconds, SECONDS / 2)))
 
 
 def translate_arriving(translator: LineTranslator, prefix: list[str] | None):
@@ -132,7 +132,7 @@ def translate_blocks(
         size = fewest
         with bar(done) as advance:
             while done < len(texts):
-                began, block = time.monotonic(), slice(done, done + size)
+                began, block = time.perf_counter(), slice(done, done + size)
                 some = {name: given[block] for name, given in rows.items()}
                 content = translator.translated(texts[block], done, progress=advance, **some)
                 if written is None:
@@ -141,7 +141,7 @@ def translate_blocks(
                     written.write(content)
                     written.flush()
                 done = min(block.stop, len(texts))
-                size = max(fewest, next_size(size, time.monotonic() - began))
+                size = max(fewest, next_size(size, time.perf_counter() - began))
 
 
 def _print(content: bytes):
