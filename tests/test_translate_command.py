@@ -133,12 +133,13 @@ def test_blocks_take_some_seconds():
         (False, "text", 1000, 96),
         (False, "line", 10**6, 96),
         (True, "text", 1000, 256),
+        (True, "text", 10_000, 256),
         (True, "line", 1000, 4096),
         (True, "line", 80_000, 10_000),
         (True, "line", 10**6, streams.MOST),
     ],
 )
-def test_blocks_begin_with_what_an_engine_takes_at_full_speed(keras, unit, count, fewest):
+def test_the_smallest_blocks_of_each_engine(keras, unit, count, fewest):
     translator = SimpleNamespace(runs_on_keras=keras, threads=2)
     assert translated_blocks.fewest_texts(translator, unit, count) == fewest
 

@@ -15,10 +15,11 @@ from kzoo.errors import UserError
 # On CTranslate2, the first block has this many texts for each thread: two batches. Later blocks take about
 # this many seconds, which a stop may lose. 4,000 captions then take 3 % more processor time.
 FEWEST, SECONDS = 48, 4
-# On Keras, each block may have batches in further shapes, which are then compiled: lines are translated an
-# eighth at a time, from this number to `MOST`. In blocks of 256, a document of 1,000 captions takes 1.3 times
-# the processor time on JAX and 1.5 times on TensorFlow.
-ON_KERAS = {"line": 4096, "text": 256}
+# On Keras, each block may have batches in further shapes, which are then compiled, so blocks are larger: of
+# lines, at least an eighth of them, from this number to `MOST`; of a document's texts, at least this number,
+# as all of a block is lost when stopped. In blocks of 256, a document of 1,000 captions takes 1.3 times the
+# processor time on JAX and 1.5 times on TensorFlow.
+LINES_ON_KERAS, TEXTS_ON_KERAS = 4096, 256
 
 
 class LineTranslator(NamedTuple):
@@ -77,7 +78,7 @@ def document_lines(
 
 
 def fewest_texts(translator, unit: str, count: int) -> int:
-    """Return the number of texts in the smallest blocks that a translator takes at nearly full speed.
+    """Return the number of texts in a translator's smallest blocks.
 
     Args:
         translator: of either engine.
@@ -86,7 +87,7 @@ def fewest_texts(translator, unit: str, count: int) -> int:
     """
     if not translator.runs_on_keras:
         return FEWEST * translator.threads
-    return max(ON_KERAS[unit], min(MOST, count // 8))
+    return TEXTS_ON_KERAS if unit == "text" else max(LINES_ON_KERAS, min(MOST, count // 8))
 
 
 def next_size(size: int, seconds: float) -> int:
