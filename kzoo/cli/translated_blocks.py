@@ -63,18 +63,14 @@ def document_lines(
 ) -> list[list[str]]:
     """Return the translation of each of a document's texts.
 
-    Add to `in_parts` the sentences whose placeholders the model changed: the words around them are translated
-    by themselves.
+    Add to `in_parts` the sentences whose placeholders the model changed, and which were translated in parts.
     """
-    from kzoo.documents.placeholders import keeps
     from kzoo.documents.translating import translate_texts
 
     def best_of(texts: list[str]) -> list[str]:
-        found = [results[0].text for results in n_best_of(texts, **rows)]
-        in_parts.extend(text for text, one in zip(texts, found, strict=True) if not keeps(text, one))
-        return found
+        return [results[0].text for results in n_best_of(texts, **rows)]
 
-    return [[best] for best in translate_texts(block, best_of, translator, direction)]
+    return [[best] for best in translate_texts(block, best_of, translator, direction, in_parts)]
 
 
 def fewest_texts(translator, unit: str, count: int) -> int:

@@ -43,10 +43,11 @@ def keeps(text: str, translation: str, numbers: bool = True) -> bool:
     return _placeholders(text, numbers) == _placeholders(translation, numbers)
 
 
-def keeping(sentences: list[str]) -> Generator[tuple[str, list], list, list[str]]:
+def keeping(sentences: list[str], in_parts: list[str]) -> Generator[tuple[str, list], list, list[str]]:
     """Return translations that keep the sentences' placeholders, in steps as of `translating`.
 
-    Of a sentence in which one was lost, the parts between the placeholders are translated by themselves.
+    Of a sentence in which one was lost, the parts between the placeholders are translated by themselves. If
+    that keeps them, the sentence is added to `in_parts`.
 
     Returns:
         The translations; `""` for a sentence of which no translation was found that keeps them.
@@ -63,7 +64,10 @@ def keeping(sentences: list[str]) -> Generator[tuple[str, list], list, list[str]
         whole = "".join(
             unended((own | known)[part], part) if has_words(part) else part for part in _parts(sentence)
         )
-        known[sentence] = whole if keeps(sentence, whole) else ""
+        known[sentence] = ""
+        if keeps(sentence, whole):
+            known[sentence] = whole
+            in_parts.append(sentence)
     return [known[sentence] for sentence in sentences]
 
 

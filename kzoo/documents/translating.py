@@ -19,6 +19,7 @@ def translate_texts(
     translate: Callable[[list[str]], list[str]],
     translator,
     direction: Direction,
+    in_parts: list[str] | None = None,
 ) -> list[str]:
     """Return the translations of a document's texts, as `translating` does.
 
@@ -27,8 +28,9 @@ def translate_texts(
         translate: returns the translations of sentences.
         translator: aligns them.
         direction: what the translator's `direction` returns.
+        in_parts: as of `translating`.
     """
-    steps = translating(texts, direction, translator.aligns)
+    steps = translating(texts, direction, translator.aligns, in_parts=in_parts)
     asked, items = next_step(steps, None)
     while asked != DONE:
         answer = translate(items) if asked == "translate" else translator.alignments_of(items, direction)
@@ -44,7 +46,13 @@ def next_step(steps: Steps, answer: list | None) -> tuple[str, list]:
         return DONE, end.value
 
 
-def translating(texts: list[str], direction: Direction, aligns: bool, keep: bool = True) -> Steps:
+def translating(
+    texts: list[str],
+    direction: Direction,
+    aligns: bool,
+    keep: bool = True,
+    in_parts: list[str] | None = None,
+) -> Steps:
     """Return the translations of texts with marks, in steps.
 
     Elements stand around the words that theirs are aligned with. In a text that cannot be aligned, what is
@@ -55,18 +63,20 @@ def translating(texts: list[str], direction: Direction, aligns: bool, keep: bool
         direction: the languages.
         aligns: bool. Whether the translator can align.
         keep: bool. Whether sentences must keep their placeholders.
+        in_parts: gets the sentences that kept them only as their parts were translated by themselves.
 
     Returns:
         The translations, with marks; `""` for a text with a sentence that did not keep its placeholders.
     """
     source, target = direction
+    put_together = []
     plain_texts = {text: plain(text) for text in texts}
     split = {
         text: split_sentences(whole, source) for text, whole in plain_texts.items() if aligns or whole == text
     }
     known = {one.strip(): one.strip() for sentences in split.values() for one in sentences}
     if needed := [sentence for sentence in known if has_words(sentence)]:
-        translations = yield from keeping(needed) if keep else _asking(needed)
+        translations = yield from keeping(needed, put_together) if keep else _asking(needed)
         known |= zip(needed, translations, strict=True)
     marked = [text for text in split if text != plain_texts[text]]
     pairs = dict.fromkeys((one.strip(), known[one.strip()]) for text in marked for one in split[text])
@@ -75,10 +85,14 @@ def translating(texts: list[str], direction: Direction, aligns: bool, keep: bool
     if pairs:
         aligned = dict(zip(pairs, (yield "align", pairs), strict=True))
     found = {text: _translated(text, sentences, known, aligned, target) for text, sentences in split.items()}
+    if in_parts is not None:
+        used = {one.strip() for text, sentences in split.items() if found[text] for one in sentences}
+        in_parts += filter(used.__contains__, put_together)
     apart = {text: parts(text) for text in plain_texts if found.get(text) is None}
     needed = list(dict.fromkeys(part.strip() for some in apart.values() for part in some if has_words(part)))
     if needed:
-        own = dict(zip(needed, (yield from translating(needed, direction, False, keep)), strict=True))
+        translations = yield from translating(needed, direction, False, keep, in_parts)
+        own = dict(zip(needed, translations, strict=True))
         found |= {text: _apart(some, own) for text, some in apart.items()}
     return [found[text] for text in texts]
 
