@@ -101,10 +101,12 @@ def test_deep_elements_are_refused():
     assert "nested too deeply" in message_of(Markup, "<p>" * 5000 + "a")
 
 
-def test_the_work_grows_with_the_levels_alone():
+@pytest.mark.parametrize("end", ["</sup>", "<img></sup>"])  # the picture ends the text
+def test_the_work_grows_with_the_levels_alone(end):
     def calls(levels):
-        """Return the number of calls of the module's functions and of those that gather a text."""
-        count, files = 0, {sys.modules[name].__file__ for name in (Markup.__module__, "bs4.element")}
+        """Return the number of calls of the functions that look at elements."""
+        modules = "kzoo.documents.inline", "kzoo.documents.markup", "bs4.element"
+        count, files = 0, {sys.modules[name].__file__ for name in modules}
 
         def called(frame, event, _):
             nonlocal count
@@ -112,7 +114,7 @@ def test_the_work_grows_with_the_levels_alone():
 
         sys.setprofile(called)
         try:
-            Markup("text " + "<sup>" * levels + "1a" + "</sup>" * levels)
+            Markup("text " + "<sup>" * levels + "1a" + end * levels)
         finally:
             sys.setprofile(None)
         return count
