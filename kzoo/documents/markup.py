@@ -20,7 +20,7 @@ KEPT = {"code", "kbd", "math", "pre", "samp", "script", "style", "svg", "textare
 # Of these, what stands within a sentence.
 ANCHORED = {"code", "img", "kbd", "math", "samp", "svg", "var"}
 
-EMPTY = re.compile(r"<(?:br|hr|img|input|link|meta)\b[^<>]*>")
+EMPTY = re.compile(r"<(?:br|hr|img|input|link|meta)\b[^<>]*>", re.I)
 
 
 class Markup:
