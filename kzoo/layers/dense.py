@@ -73,7 +73,7 @@ class Adaptable:
         """Add the product of LoRA's factors to the kernel, and drop them."""
         scale = self.lora_alpha / self.lora_rank
         self._kernel.assign_add(scale * ops.matmul(*(getattr(self, name) for name in FACTORS)))
-        self._kernel.trainable = True
+        self.trainable = True
         for name in FACTORS:
             # Private: `del self.lora_kernel_a` would also collect garbage, once for each factor.
             self._untrack_variable(getattr(self, name))

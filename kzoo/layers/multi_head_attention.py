@@ -118,13 +118,19 @@ class MultiHeadAttention(Adaptable, Layer):
         self.output_dense.build((*query_shape[:-1], inner))
 
     def enable_lora(self, rank: int, lora_alpha: float | None = None):
-        """Freeze the joint kernel and add LoRA's factors to it, as `keras.layers.Dense` does to its own."""
+        """Freeze both kernels, and add LoRA's factors to the joint one as `keras.layers.Dense` does.
+
+        Raises:
+            ValueError: the layer has factors already.
+        """
+        if self.lora_enabled:
+            raise ValueError(f"lora is already enabled on layer {self.name}: call merge_lora() first")
         shapes = (self._kernel.shape[0], rank), (rank, self._kernel.shape[1])
         self._tracker.unlock()  # private: Keras's own layers add weights after `build` in this way
         for name, shape, initializer in zip(FACTORS, shapes, ("he_uniform", "zeros"), strict=True):
             setattr(self, name, self.add_weight(shape, initializer, "float32", name=name))
         self._tracker.lock()
-        self._kernel.trainable = False
+        self._kernel.trainable = self.output_dense._kernel.trainable = False
         self.lora_enabled, self.lora_rank, self.lora_alpha = True, rank, lora_alpha or rank
 
     @property

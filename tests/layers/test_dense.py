@@ -84,3 +84,14 @@ def test_the_joint_kernel_of_attention_is_adapted(random, tmp_path):
     for merged in (model, plain, again):
         np.testing.assert_allclose(ops.convert_to_numpy(merged(x)), adapted, atol=1e-5)
     assert [weight.path for weight in layer.trainable_weights] == [w.path for w in layer.weights]
+
+
+def test_only_factors_and_biases_of_adapted_attention_learn():
+    layer = MultiHeadAttention(2, 3)
+    layer.build((None, 5, 4))
+    layer.enable_lora(2)
+    assert {weight.name for weight in layer.trainable_weights} == {"bias", "lora_kernel_a", "lora_kernel_b"}
+    number = len(layer.weights)
+    with pytest.raises(ValueError, match="lora"):
+        layer.enable_lora(2)
+    assert len(layer.weights) == number
