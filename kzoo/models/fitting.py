@@ -41,7 +41,12 @@ class FitsTexts:
         if y is None and kwargs.get("sample_weight") is None:
             x = adapted(x, shuffle, kwargs.get("class_weight"))
         validation_data = adapted(validation_data)
-        values = [(v, v.value) for v in self.variables] if keras.backend.backend() == "jax" else []
+        values = []
+        if keras.backend.backend() == "jax" and self.compiled:
+            if not self.optimizer.built:
+                self.optimizer.build(self.trainable_variables)
+            variables = self.variables + self.optimizer.variables + self.metrics_variables
+            values = [(variable, variable.value) for variable in variables]
         try:
             return super().fit(x, y, *args, validation_data=validation_data, shuffle=shuffle, **kwargs)
         except BaseException:
