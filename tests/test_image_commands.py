@@ -49,7 +49,7 @@ class Teller(TextTranslator):
         seen = [""] * len(texts) if rows is None else [f" {row.max():.0f}" for row in rows]
         return [text + end for text, end in zip(texts, seen, strict=True)]
 
-    def n_best_in(self, direction, texts, n, images=None, **options):
+    def n_best(self, texts, n, images=None, **options):
         return [[Hypothesis(text, -1.0)] for text in self.translate(texts, images)]
 
 

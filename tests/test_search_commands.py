@@ -40,7 +40,7 @@ class Copier(TextTranslator):
         self.used.add(self.search)
         return texts
 
-    def n_best_in(self, direction, texts, n, prefixes=None, **options):
+    def n_best(self, texts, n, prefixes=None, **options):
         self.prefixes = prefixes
         return [[Hypothesis(text, -1.0)] for text in self.translate(texts)]
 

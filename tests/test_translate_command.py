@@ -40,7 +40,7 @@ class Upper(TextTranslator):
     def __init__(self):
         self.seen, self.stop_at, self.stop_by = [], None, signal.SIGTERM
 
-    def n_best_in(self, direction, texts, n, **options):
+    def n_best(self, texts, n, **options):
         if self.stop_at in texts:
             os.kill(os.getpid(), self.stop_by)
         self.seen += texts
@@ -217,12 +217,12 @@ def test_the_glossary_is_not_replaced(upper):
 
 
 def test_an_error_names_the_line_that_it_counts_from(upper, monkeypatch):
-    def n_best_in(direction, texts, **options):
+    def n_best(texts, **options):
         if "line 5" in texts:
             raise UserError("the scores of sentence 2 are not finite")
-        return Upper.n_best_in(upper, direction, texts, **options)
+        return Upper.n_best(upper, texts, **options)
 
-    upper.n_best_in = n_best_in
+    upper.n_best = n_best
     message = "in the lines after line 3: the scores of sentence 2 are not finite"
     assert str(kzoo("-o", "out.txt").exception) == message
 
@@ -336,14 +336,14 @@ DOCUMENT = {"title": "line 1", "twice": ["line 2", "line 2"], "more": [f"line {n
 def document(upper, monkeypatch):
     """The name of a document of eight texts, which are translated to capitals; `bad` gets a number."""
 
-    def n_best_in(direction, texts, n, **options):
+    def n_best(texts, n, **options):
         assert options["split_sentences"] is False  # they are sentences already
         if upper.stop_at in texts:
             os.kill(os.getpid(), signal.SIGTERM)
         upper.seen += texts
         return [[Hypothesis("7" if text == "bad" else text.upper(), -1.0)] for text in texts]
 
-    upper.n_best_in = n_best_in
+    upper.n_best = n_best
     Path("in.json").write_text(json.dumps(DOCUMENT))
     return "in.json"
 

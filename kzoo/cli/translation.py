@@ -142,8 +142,8 @@ def translate(
     direction = translator.named_direction(source, target)
     split = split or document is not None
     n_best_of = partial(
-        translator.n_best_in,
-        direction,
+        translator.n_best,
+        direction=direction,
         n=n_best,
         truncate=truncate,
         split_sentences=False if document else split or None,  # `document_lines` splits

@@ -126,9 +126,22 @@ class TextTranslator(TextReader):
         texts: Iterable[str],
         n: int | None = None,
         *,
+        truncate: bool = False,
+        threads: int = 2,
+        progress: Callable[[int], None] | None = None,
+        images: np.ndarray | Sequence | None = None,
+        prefixes: Iterable[str] | None = None,
+        split_sentences: bool | None = None,
         source_language: str | None = None,
         target_language: str | None = None,
-        **options,
+        direction: Direction | None = None,
+        unknown: str = "copy",
+        terms: Mapping[str, str] | None = None,
+        beam_size: int | None = None,
+        length_penalty: float | Callable | None = None,
+        max_length: int | None = None,
+        min_length: int | None = None,
+        no_repeat_ngram: int | None = None,
     ) -> list[list[Hypothesis]]:
         """Return the `n` best distinct translations of each text, best first, with their scores.
 
@@ -137,28 +150,18 @@ class TextTranslator(TextReader):
 
         Args:
             n: int. At most `beam_size`, the default.
-            **options: the other arguments of `translate`.
-        """
-        return self.n_best_in(self.direction(source_language, target_language), texts, n, **options)
+            direction: what the method `direction` returned, in place of the two languages.
 
-    def n_best_in(
-        self,
-        direction: Direction,
-        texts: Iterable[str],
-        n: int | None = None,
-        *,
-        truncate: bool = False,
-        threads: int = 2,
-        progress: Callable[[int], None] | None = None,
-        images: np.ndarray | Sequence | None = None,
-        prefixes: Iterable[str] | None = None,
-        split_sentences: bool | None = None,
-        unknown: str = "copy",
-        terms: Mapping[str, str] | None = None,
-        **search,
-    ) -> list[list[Hypothesis]]:
-        """Return `n_best` in a direction that `direction` has returned, as for one block of texts of many."""
-        search = self.search.changed(**search)
+        The other arguments are those of `translate`.
+        """
+        direction = direction or self.direction(source_language, target_language)
+        search = self.search.changed(
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            max_length=max_length,
+            min_length=min_length,
+            no_repeat_ngram=no_repeat_ngram,
+        )
         self.check_search(search)
         n = checked_n(n, search)
         check_whole_numbers(threads=threads)
@@ -168,7 +171,7 @@ class TextTranslator(TextReader):
         prepared = self.prepared(split, search, truncate, images, prefixes, unknown)
         readings = prepared.readings
         if line := lacking_line([reading for reading in readings if reading.lacking], len(readings)):
-            warnings.warn(line, UnknownCharactersWarning, stacklevel=3)
+            warnings.warn(line, UnknownCharactersWarning, stacklevel=2)
         tokens, most = [reading.tokens for reading in readings], search.beam_size if glossary else n
         others = progress, threads, prepared.images, prepared.prefixes
         found = prepared.restored(self.n_best_of_tokens(tokens, most, search, direction, *others))

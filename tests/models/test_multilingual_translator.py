@@ -109,7 +109,8 @@ def test_the_length_penalty_favours_short_or_long_translations(trained):
 def test_directions_differ_and_share_one_search(trained):
     found = {code: trained.translate(SENTENCES[:1], "en", code, beam_size=2)[0] for code in LANGUAGES}
     assert len(set(found.values())) == 3
-    best = trained.n_best(SENTENCES[:1], 2, source_language="en", target_language="fr", beam_size=2)[0]
+    (best,) = trained.n_best(SENTENCES[:1], 2, source_language="en", target_language="fr", beam_size=2)
+    assert [best] == trained.n_best(SENTENCES[:1], 2, direction=("en", "fr"), beam_size=2)
     assert best[0].text == found["fr"]
     assert best[0].score >= best[1].score
 

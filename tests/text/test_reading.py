@@ -69,8 +69,9 @@ def test_the_first_word_of_a_phrase_is_read_as_within_a_sentence(phrase, preset)
 
 @pytest.mark.parametrize("copied", ["你好", "Привет, мир!", "♪ ♪", "你好!!!!! 12", "〇"])
 def test_what_is_mostly_unknown_is_copied(copied, preset):
-    with pytest.warns(UnknownCharactersWarning, match="1 of 2 "):
+    with pytest.warns(UnknownCharactersWarning, match="1 of 2 ") as told:
         found = preset.n_best([copied, "A dog runs."])
+    assert told[0].filename == __file__
     assert [one.text for one in found[0]] == [copied]
     assert found[1][0].text == "Ein Hund rennt."
     assert repr(copied) in message_of(preset.translate, [copied], unknown="error")
