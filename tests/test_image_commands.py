@@ -33,7 +33,7 @@ SHADES = (10, 200, 90)  # what a picture is filled with, and its features
 class Teller(TextTranslator):
     """Repeats each sentence, and says the brightest number of its image where it reads one."""
 
-    engine = "keras"
+    engine, runs_on_keras = "keras", True
     multilingual, source_language, target_language, extractor = False, "id", "zh", asdict(VGG)
     target_tokenizer, max_length = None, 99
 

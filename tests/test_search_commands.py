@@ -25,7 +25,7 @@ COMMANDS = {
 class Copier(TextTranslator):
     """A translator that repeats the sentences, and notes with which search."""
 
-    engine = "keras"
+    engine, runs_on_keras = "keras", True
     source_language, target_language, search = "en", "de", SearchSettings()
     target_tokenizer, max_length = None, 99
 
