@@ -89,10 +89,10 @@ class Cooldown(keras.callbacks.Callback):
         over = self.checkpoints.step / batches
         if not self.minutes:
             return over
-        # The first takes longest: it traces the search, and weights that know nothing write long sentences.
         validations = [row["val_seconds"] for row in self.checkpoints.history if "val_seconds" in row]
-        last = validations[-1] if validations else 0.0
-        available = 60 * self.minutes - min(LAST_SECONDS + LAST_VALIDATIONS * last, 30 * self.minutes)
+        # The first takes longer, and so does each restart's: it traces the search.
+        usual = LAST_VALIDATIONS * min(validations[1:]) if validations[1:] else sum(validations)
+        available = 60 * self.minutes - min(LAST_SECONDS + usual, 30 * self.minutes)
         return max(over, self.seconds / available)
 
     @property

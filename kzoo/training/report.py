@@ -176,8 +176,12 @@ def doubts(history: list[dict], places: Counter) -> list[str]:
     scored = [row for row in history if "val_chrf2" in row]  # not all epochs are scored
     best = max(scored, key=lambda row: row["val_chrf2"], default=None)
     if best and best["val_bleu"] < HARDLY_BLEU and best["val_chrf2"] < HARDLY_CHRF2:
-        improving = best is scored[-1]
-        key = "raise epochs" if improving else "lower warmup_steps, tokens or vocabulary_size, or raise rate"
+        improving = best["val_chrf2"] == scored[-1]["val_chrf2"]
+        key = (
+            "train longer, by epochs or minutes"
+            if improving
+            else "lower warmup_steps, tokens or vocabulary_size, or raise rate"
+        )
         found.append(
             f"the model has hardly learned (validation: BLEU {best['val_bleu']:.1f}, chrF2 "
             f"{best['val_chrf2']:.1f}): {key}; check that line 7 of one file translates line 7 of the other"

@@ -62,13 +62,19 @@ def test_the_rate_falls_in_the_last_quarter_of_the_steps(step, factor):
 def test_the_rate_falls_in_the_last_quarter_of_the_minutes():
     """Of ten minutes, in which training may take all but 20 s and six validations of 40 s in all: 540 s.
 
-    Only the last validation tells how long the next will be.
+    The first validation, and the first after a restart, do not tell how long the next will be.
     """
     first = {"epoch": 1, "minutes": 2.0, "val_seconds": 30.0, "val_bleu": 0.0}
     row = {"epoch": 2, "minutes": 4.0, "val_seconds": 40 / 6, "val_bleu": 1.0}
+    restarted = {**row, "val_seconds": 20.0}
     for seconds, factor in ((165, 1), (165 + 54, 0.6), (300, 0)):  # after a restart at 240 s
-        made = cooldown(minutes=10.0, batches=10**6, seconds=seconds, history=[first, row])
-        assert made.factor == pytest.approx(factor, abs=0.01)
+        for history in ([first, row], [first, {**row, "minutes": 2.0}, restarted]):
+            made = cooldown(minutes=10.0, batches=10**6, seconds=seconds, history=history)
+            assert made.factor == pytest.approx(factor, abs=0.01)
+    # Of 550 s, while there is only the first.
+    assert cooldown(minutes=10.0, batches=10**6, seconds=320, history=[first]).factor == pytest.approx(
+        0.8, abs=0.01
+    )
 
 
 def test_the_rate_falls_when_patience_runs_out():
