@@ -32,7 +32,11 @@ def check_choice(name: str, value: str, choices: Sequence[str]):
         raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
 
 
-def check_heads(width: int, num_heads: int):
-    """Raise `ValueError` unless the number of attention heads divides the model's width."""
+def check_heads(width: int, num_heads: int, rotary: bool):
+    """Raise `ValueError` unless the heads divide the model's width; with rotary positions, into even ones."""
     if width % num_heads:
         raise ValueError(f"num_heads={num_heads} does not divide width={width}")
+    if rotary and width // num_heads % 2:
+        raise ValueError(
+            f"rotary positions need heads of even width, not width={width} / num_heads={num_heads}"
+        )

@@ -128,8 +128,8 @@ class TransformerBackbone(TranslationBackbone):
         self._keep(TransformerBackbone, locals())
         if source_embedding == "glyph" and target_vocabulary_size is None:
             raise ValueError(f"source_embedding={source_embedding!r} needs a target_vocabulary_size")
-        check_heads(width, num_heads)
-        check_positions(position_encoding, position_options, width, num_heads)
+        check_heads(width, num_heads, position_encoding == "rope")
+        check_positions(position_encoding, position_options)
         self.max_length, self.width = max_length, width
 
         def embedding(size, name):
@@ -358,15 +358,11 @@ def position_encodings() -> list[str]:
     return list(dict.fromkeys([*ADDED_POSITIONS, *HEAD_POSITIONS, *SCORE_POSITIONS, "none"]))
 
 
-def check_positions(encoding: str, options: dict, width: int, num_heads: int):
-    """Raise `ValueError` for a position encoding that is unknown or does not fit the sizes."""
+def check_positions(encoding: str, options: dict):
+    """Raise `ValueError` for a position encoding that is unknown or does not take the options."""
     check_choice("position_encoding", encoding, position_encodings())
     if encoding == "none" and options:
         raise ValueError(f"position_encoding='none' takes no position_options, not {options!r}")
-    if encoding == "rope" and width // num_heads % 2:
-        raise ValueError(
-            f"rotary positions need heads of even width, not width={width} / num_heads={num_heads}"
-        )
 
 
 def vaswani_recipe(

@@ -125,10 +125,11 @@ def check_arguments(builder: str, overrides: Mapping[str, Any]):
             elif name.endswith("dropout"):
                 check_dropout(name, value)
         if backbone == "TransformerBackbone":
-            encoding = overrides.get("position_encoding", "pope")
-            check_choice("position_encoding", encoding, position_encodings())
+            if "position_encoding" in overrides:
+                check_choice("position_encoding", overrides["position_encoding"], position_encodings())
             width, num_heads = WIDTH_AND_HEADS[builder.rpartition("_")[2]]
-            check_heads(overrides.get("width", width), overrides.get("num_heads", num_heads))
+            rotary = overrides.get("position_encoding", builder.partition("_")[0]) == "rope"
+            check_heads(overrides.get("width", width), overrides.get("num_heads", num_heads), rotary)
     except ValueError as error:
         raise UserError(f"preset {builder}: {error}") from None
 

@@ -68,13 +68,15 @@ def test_a_builder_is_known_without_keras(name):
         ("pope_tiny", {"norm": ["pre"]}),
         ("pope_tiny", {"num_heads": 7}),
         ("text_only_base", {"width": 500}),
+        ("rope_tiny", {"num_heads": 128}),
+        ("pope_tiny", {"position_encoding": "rope", "width": 12}),
         ("glyph_zh_en_tiny", {"source_embedding": "bitmap"}),
         ("attention_bridge_m2m_tiny", {"encoder": None}),
         ("rope_small", {"position_encoding": "pop"}),
     ],
 )
 def test_a_value_that_no_model_has_is_refused_without_keras_as_by_keras(name, model):
-    (argument,) = model
+    *_, argument = model
     with pytest.raises(UserError, match=argument) as early:
         check_arguments(name, model)
     with pytest.raises(UserError, match=argument) as late:
