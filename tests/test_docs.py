@@ -103,7 +103,7 @@ def test_commands_and_their_options_exist(page):
         if command.name in ("train", "prepare"):
             overrides = [word for word in words[1:] if re.match(r"[a-z_0-9]+[.=]", word)]
             assert {re.split("[.=]", word)[0] for word in overrides} <= set(KEYS), line
-            own = words[0] == "RECIPE" or words[0].endswith((".toml", ".en", ".tmx"))
+            own = words[0] == "RECIPE" or words[0].endswith((".toml", ".en", ".zh", ".tmx"))
             assert own or recipe_file(words[0]).is_file(), line
 
 
