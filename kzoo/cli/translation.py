@@ -209,7 +209,8 @@ def _document(file: Path | None, output: Path | None, others: object):
     if not (file and is_document(file)):
         if output and is_document(output):
             raise UserError(
-                f"{output} is a document by its ending, and the input is text: name it {output.stem}.txt"
+                f"{output} is a document by its ending, and the input is text: give a document with --input, "
+                f"or name the output {output.stem}.txt"
             )
         return None
     if others:

@@ -153,15 +153,19 @@ def unknown_by_language(
 
 
 def print_rare_subwords(recipe: Recipe, tokenizers: Sequence[Tokenizer], sides: Sequence[list[list[int]]]):
-    """Print a line for each new vocabulary of which most subwords are too rare in the text to be learned."""
-    counts = {}
+    """Print a line for each new vocabulary of which most subwords are too rare in the text to be learned.
+
+    None if it could hardly be smaller, as each character needs a subword.
+    """
+    counts, least = {}, 0
     for tokenizer, side in zip(tokenizers, sides, strict=True):
         if recipe.preset in BUILDERS and isinstance(tokenizer, SubwordTokenizer):
             tokens = np.fromiter(itertools.chain.from_iterable(side), int)
             found = np.bincount(tokens, minlength=tokenizer.vocabulary_size())
             counts[tokenizer.proto] = counts.get(tokenizer.proto, 0) + found
+            least = max(least, sum(len(piece) == 1 for piece in tokenizer.get_vocabulary()))
     for count in counts.values():
-        if (rare := np.mean(count < RARE)) > 0.5:
+        if (rare := np.mean(count < RARE)) > 0.5 and len(count) > 1.5 * least:
             print(
                 f"{rare:.0%} of {len(count):,} subwords occur fewer than {RARE} times in the training text: "
                 "lower vocabulary_size"

@@ -48,3 +48,11 @@ def test_subwords_too_rare_to_be_learned_name_the_key(tmp_path, capsys, copies):
     (tokenizer,) = learned_subwords(tmp_path, "joint", {"joint": ("", sum(texts, []))}, 700)
     print_rare_subwords(recipe, [tokenizer] * 2, [tokenizer(text) for text in texts])
     assert ("vocabulary_size" in capsys.readouterr().out) == (copies == 1)
+
+
+def test_subwords_of_many_rare_characters_cannot_be_fewer(tmp_path, capsys):
+    text = ["".join(chr(0x4E00 + (7 * n + i) % 300) for i in range(9)) for n in range(100)]
+    (tokenizer,) = learned_subwords(tmp_path, "joint", {"joint": ("", text)}, 320)
+    recipe = Recipe("pope_tiny", "scenes", "zh", "en")
+    print_rare_subwords(recipe, [tokenizer] * 2, [tokenizer(text)] * 2)
+    assert not capsys.readouterr().out
