@@ -69,11 +69,17 @@ class Adaptable:
         if self.bias is not None:
             self.bias.assign(store["1"])
 
+    @property
+    def _kernels(self) -> list:
+        """The variables that do not learn while there are factors."""
+        return [self._kernel]
+
     def merge_lora(self):
         """Add the product of LoRA's factors to the kernel, and drop them."""
         scale = self.lora_alpha / self.lora_rank
         self._kernel.assign_add(scale * ops.matmul(*(getattr(self, name) for name in FACTORS)))
-        self.trainable = True
+        for kernel in self._kernels:
+            kernel.trainable = True
         for name in FACTORS:
             # Private: `del self.lora_kernel_a` would also collect garbage, once for each factor.
             self._untrack_variable(getattr(self, name))

@@ -130,8 +130,13 @@ class MultiHeadAttention(Adaptable, Layer):
         for name, shape, initializer in zip(FACTORS, shapes, ("he_uniform", "zeros"), strict=True):
             setattr(self, name, self.add_weight(shape, initializer, "float32", name=name))
         self._tracker.lock()
-        self._kernel.trainable = self.output_dense._kernel.trainable = False
+        for kernel in self._kernels:
+            kernel.trainable = False
         self.lora_enabled, self.lora_rank, self.lora_alpha = True, rank, lora_alpha or rank
+
+    @property
+    def _kernels(self) -> list:
+        return [self._kernel, self.output_dense._kernel]
 
     @property
     def kernel(self):
