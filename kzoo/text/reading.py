@@ -164,12 +164,11 @@ def _in_usual_case(tokenize: Tokenize, text: str, language: str | None) -> tuple
     """Return a text in the case that the vocabulary knows best, and what gives a translation its own."""
     if text.islower() or _is_usual(text):
         return text, None
-    words, certain = list(WORD.finditer(text)), False
-    if text.isupper() and has_case(text):
+    words, certain, cased = list(WORD.finditer(text)), False, has_case(text)
+    short = 0 if main_code(language) in CAPITAL_NOUNS else SHORT
+    if cased and text.isupper():
         restore = upper_case
-    elif has_case(text) and _is_title(
-        [word[0] for word in words], 0 if main_code(language) in CAPITAL_NOUNS else SHORT
-    ):
+    elif cased and _is_title([word[0] for word in words], short):
         restore = title_case
         capitals = [word for word in words if not word[0].islower()]
         # Four capitals in a row are seldom a name; German nouns may be.
