@@ -9,6 +9,8 @@ in a process of its own. Memory, at its peak and after loading, is beyond that o
 Translations have 32 tokens, because random weights seldom end one; the first call, which compiles, is not
 counted. With Keras, only float32 translates: compiling takes a minute. --folder is kept (15 GB), and used
 again.
+
+The least that loading can take is printed first: to read the weights, and to make variables of them.
 """
 
 import argparse
@@ -23,13 +25,17 @@ import time
 from pathlib import Path
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-PIECES = 128_000
 LATIN = 0.4  # share of the pieces
 # The first and last letters of other scripts.
 OTHERS = "αω ая աֆ את اي अह কহ กฮ აჰ አፕ ぁん 一龠 가힣"
 SIDES = {"layers": 12, "attention_heads": 16, "ffn_dim": 4096}
 SHAPE = {"d_model": 1024, "max_position_embeddings": 1024, "pad_token_id": 1, "num_beams": 5}
 SHAPE |= {f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in SIDES.items()}
+LEAST = {
+    "read": "read the preset's weights",
+    "variables": "read them into variables",
+    "check": "read the preset's files with their checksums",
+}
 RUNS = [("keras", kind) for kind in ("float32", "bfloat16", "int8")]
 RUNS += [("ctranslate2", kind) for kind in ("float32", "int8")]
 TOKENS, BEAMS, SENTENCES = 32, 4, 16
@@ -42,6 +48,7 @@ def main():
     parser.add_argument("--folder", type=Path, default=Path("many_languages"))
     parser.add_argument("--languages", default="en,de")
     parser.add_argument("--layers", type=int, default=12, help="fewer, to try the command")
+    parser.add_argument("--pieces", type=int, default=128_000, help="256000: as many as NLLB-200 has")
     parser.add_argument("--step", nargs="*", help=argparse.SUPPRESS)  # what a process of its own measures
     options = parser.parse_args()
     os.environ["KZOO_CACHE"] = str(options.folder / "cache")
@@ -56,10 +63,11 @@ def main():
         return json.loads(subprocess.check_output(list(map(str, command))).splitlines()[-1])
 
     if not repository.exists():
-        step("make", repository, text, options.layers)
+        step("make", repository, text, options.layers, options.pieces)
     found = step("convert", repository)
     print(f"convert to a preset, once: {seconds(found)}, {found['peak']:.2f} GB")
-    print(f"read the preset's files with their checksums: {seconds(step('read', repository))}")
+    for name, what in LEAST.items():
+        print(f"{what}: {seconds(step(name, repository))}")
     presets = {"whole": repository}
     for name, files in (("languages", []), ("text", [text])):
         presets[name] = options.folder / f"trimmed_by_{name}"
@@ -107,7 +115,7 @@ def resident() -> float:
     return pages * resource.getpagesize() / 1e9
 
 
-def make(folder: str, text: str, layers: str):
+def make(folder: str, text: str, layers: str, number: str):
     """Write the repository, and Scenes as a text."""
     import numpy as np
     from safetensors.numpy import save_file
@@ -120,7 +128,7 @@ def make(folder: str, text: str, layers: str):
     folder.mkdir(parents=True)
     lines = [line for side in open_corpus("scenes").pairs("train", "en", "de") for line in side]
     Path(text).write_text("\n".join(lines) + "\n")
-    proto, pieces = sentence_piece_model(lines)
+    proto, pieces = sentence_piece_model(lines, int(number))
     (folder / "sentencepiece.bpe.model").write_bytes(proto)
     pieces = [*FAIRSEQ, *pieces]
     (folder / "vocab.json").write_text(json.dumps({piece: number for number, piece in enumerate(pieces)}))
@@ -138,8 +146,8 @@ def make(folder: str, text: str, layers: str):
     save_file(tensors, folder / "model.safetensors")
 
 
-def sentence_piece_model(lines: list[str]) -> tuple[bytes, list[str]]:
-    """Return a SentencePiece model of lines, with random words up to `PIECES`, and its pieces."""
+def sentence_piece_model(lines: list[str], number: int) -> tuple[bytes, list[str]]:
+    """Return a SentencePiece model of lines, with random words up to a number, and its pieces."""
     import sentencepiece
     from sentencepiece import sentencepiece_model_pb2
 
@@ -151,7 +159,7 @@ def sentence_piece_model(lines: list[str]) -> tuple[bytes, list[str]]:
     model = sentencepiece_model_pb2.ModelProto.FromString(trained.getvalue())
     latin, others = list(map(chr, range(ord("a"), ord("z") + 1))), OTHERS.split()
     known = {piece.piece for piece in model.pieces}
-    while len(known) < PIECES:
+    while len(known) < number:
         letters = latin
         if draw.random() > LATIN:
             first, last = draw.choice(others)
@@ -173,7 +181,38 @@ def convert(repository: str) -> dict:
     return measured(lambda: str(locate(repository).folder))
 
 
+def weights_of(repository: str) -> list[Path]:
+    from kzoo.presets import locate
+
+    return sorted(locate(repository).folder.glob("*.weights.h5"))
+
+
 def read(repository: str) -> dict:
+    paths = weights_of(repository)
+    return measured(lambda: sum(len(path.read_bytes()) for path in paths))
+
+
+def variables(repository: str) -> dict:
+    """Read the weights as a program must that only makes the backend's variables of them."""
+    import h5py
+    import keras
+
+    paths, made = weights_of(repository), [keras.Variable(0.0)]  # the backend is ready before
+
+    def make(_, item):
+        if isinstance(item, h5py.Dataset):
+            made.append(keras.Variable(item[()]))
+
+    def make_them():
+        for path in paths:
+            with h5py.File(path) as file:
+                file.visititems(make)
+        return len(made)
+
+    return measured(make_them)
+
+
+def check(repository: str) -> dict:
     from kzoo.presets import locate
 
     return measured(lambda: locate(repository).check())
