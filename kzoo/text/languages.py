@@ -40,6 +40,9 @@ TWO_LETTERS = dict(pair.split(":") for pair in THREE_LETTERS.split())
 # A code, and that of a known language which it may mean. Norwegian is mostly Bokmål; M2M-100 has ns for nso.
 MAY_MEAN = {("no", "nb"), ("no", "nn"), ("nb", "no"), ("nso", "ns"), ("ns", "nso")}
 
+# The scripts of Chinese by region.
+CHINESE_SCRIPTS = {"cn": "hans", "sg": "hans", "hk": "hant", "mo": "hant", "tw": "hant"}
+
 # ISO 639-5's codes of groups of languages, which some models' sources are, and mul, several languages
 # (https://www.loc.gov/standards/iso639-5/id.php).
 GROUPS = (
@@ -116,7 +119,7 @@ def english_name(code: str) -> str:
 def matching_code(given: str, known: Sequence[str]) -> str | None:
     """Return the known code that a code means; `None` if none fits, or several.
 
-    A code fits if it is the same language, and not another script or region.
+    A code fits if it is the same language, and not another script or region. Chinese regions imply a script.
 
     Example:
 
@@ -134,7 +137,8 @@ def matching_code(given: str, known: Sequence[str]) -> str | None:
 
 def not_known(given: str, known: Sequence[str]) -> str:
     """Return the known codes and which are likely, for the error of a code that `matching_code` lacks."""
-    likely = " or ".join(_fitting(given, known))
+    likely = _fitting(given, known) or [code for code in known if main_code(code) == main_code(given)]
+    likely = " or ".join(likely)
     meant = f"; did you mean {likely}?" if likely else ""
     listed = ", ".join(known) if len(known) <= SHOWN else f"{len(known)} languages"
     if len(known) > SHOWN and not likely:
@@ -166,7 +170,10 @@ def _by_kind(parts: Sequence[str]) -> dict[bool, str]:
 @functools.lru_cache(4096)  # a request may have hundreds of texts, a model hundreds of languages
 def _parts(code: str) -> tuple[str, ...]:
     """Return a code's language, of two letters if known, then its script and region."""
-    return main_code(code), *re.split("[-_]", code.lower())[1:]
+    language, rest = main_code(code), re.split("[-_]", code.lower())[1:]
+    if language == "zh" and len(rest) == 1 and rest[0] in CHINESE_SCRIPTS:
+        return language, CHINESE_SCRIPTS[rest[0]], *rest
+    return language, *rest
 
 
 def common_chinese_characters() -> list[str]:

@@ -5,7 +5,7 @@ from message_of import message_of
 
 from kzoo.text.directions import TwoLanguages
 from kzoo.text.hypotheses import Hypothesis
-from kzoo.text.languages import TWO_LETTERS, main_code, matching_code
+from kzoo.text.languages import TWO_LETTERS, main_code, matching_code, not_known
 from kzoo.text.sentences import SplitTexts, split_sentences
 
 TEXTS = {
@@ -100,6 +100,13 @@ def test_captions_are_single_sentences(multi30k, language, several):
         ("zh_hant", ["cmn_Hans", "cmn_Hant"], "cmn_Hant"),
         ("zh", ["cmn_Hans", "cmn_Hant"], None),
         ("zh-Hant", ["cmn_Hans"], None),
+        ("zh-TW", ["zho_Hans", "zho_Hant"], "zho_Hant"),  # CLDR's likely scripts
+        ("zh_CN", ["zho_Hans", "zho_Hant"], "zho_Hans"),
+        ("cmn-SG", ["zho_Hans", "zho_Hant"], "zho_Hans"),
+        ("zh_hk", ["zho_Hans", "zho_Hant"], "zho_Hant"),
+        ("zh-TW", ["zho_Hans"], None),
+        ("zh_Hant", ["zh-CN", "zh-TW"], "zh-TW"),
+        ("zh-TW", ["zh"], "zh"),
         ("sr-Latn", ["srp_Cyrl", "srp_Latn"], "srp_Latn"),
         ("pt-PT", ["pt", "pt_BR"], "pt"),
         ("pt", ["pt", "pt_BR"], "pt"),
@@ -119,6 +126,19 @@ def test_captions_are_single_sentences(multi30k, language, several):
 )
 def test_a_code_finds_the_one_that_fits(given, known, found):
     assert matching_code(given, known) == found
+
+
+@pytest.mark.parametrize(
+    ("given", "known", "likely"),
+    [
+        ("zho", ["zho_Hans", "zho_Hant"], "zho_Hans or zho_Hant?"),
+        ("sr-Latn", ["srd_Latn", "srp_Cyrl"], "mean srp_Cyrl?"),
+        ("uz-Cyrl", ["ukr_Cyrl", "uzn_Latn"], "mean uzn_Latn?"),
+        ("zh-TW", ["zho_Hans", "yue_Hant"], "mean zho_Hans?"),
+    ],
+)
+def test_an_unknown_code_s_error_names_the_same_language(given, known, likely):
+    assert likely in not_known(given, known)
 
 
 def test_codes_of_three_letters_have_one_of_two():
