@@ -139,7 +139,7 @@ def translate(
         image_rows(None, 0, tuple(shape))
     needs = {"pictures": image or images, "a prefix": prefix}
     translator = open_translator(located, search, engine, compute_type, device, needs)
-    direction = translator.named_direction(source, target)
+    direction = translator.direction(source, target)
     split = split or document is not None
     n_best_of = partial(
         translator.n_best,

@@ -7,8 +7,11 @@ from keras import ops
 from message_of import message_of
 from named_languages import KINDS, make, sentence_piece_model
 from sentencepiece import SentencePieceProcessor
+from typer.testing import CliRunner
 
+from kzoo.cli import app
 from kzoo.data import Batches
+from kzoo.engine.translator import CTranslate2Translator
 from kzoo.presets import load
 
 ENGLISH, GERMAN = ["A dog runs.", "Two men sing."] * 4, ["Ein Hund rennt.", "Zwei Männer singen."] * 4
@@ -44,6 +47,20 @@ def test_texts_begin_with_their_languages(kind):
         )
     expected = model.evaluate(Batches(*sides, shuffle=False, max_length=64), verbose=0)
     assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_command_asks_for_the_languages_that_a_model_reads(kind, tmp_path):
+    model = make(kind, sentence_piece_model())
+    model.save_to_preset(tmp_path / "preset", dtype="float32")
+    target = "deu_Latn" if kind == "nllb" else "de"
+    words = ["translate", str(tmp_path / "preset"), "A dog runs.", "--to", target]
+    result = CliRunner().invoke(app, words)
+    if kind == "small":
+        [expected] = CTranslate2Translator.of(model).translate(["A dog runs."], target_language=target)
+        assert result.stdout.splitlines() == [expected]
+    else:
+        assert "--from" in str(result.exception)
 
 
 def changes(model) -> set[str]:
