@@ -96,11 +96,11 @@ class TwoLanguages:
         named = self.target_languages
         if sources := self.source_languages:
             source, target = source_language or source, target_language or target
-            if target is None or (source is None and self._naming("source")):
-                raise UserError(
-                    f"the model translates among {len(named)} languages: give source_language and "
-                    "target_language (--from and --to)"
-                )
+            both = self._naming("source")
+            if target is None or (source is None and both):
+                missing = "source_language and target_language (--from and --to)"
+                missing = missing if both else "target_language (--to)"
+                raise UserError(f"the model translates among {len(named)} languages: give {missing}")
             source = _one_of(source, sources, "from") if source else source
             return source, _one_of(target, named, "to")
         sources, targets = (source or "").split("+"), named or [target or ""]  # OPUS-MT has deu+eng
