@@ -136,8 +136,7 @@ class TwoLanguages:
         found = self.direction(source_language, target_language)
         if None in found:
             raise UserError(
-                "the model does not name its languages: give source_language and target_language "
-                "(--from and --to)"
+                "the direction is not known: give source_language and target_language (--from and --to)"
             )
         return found
 
