@@ -57,11 +57,24 @@ class ByLanguage(Layer):
                 f"{self.name} loses the mask that its inputs carry: pass it as mask=…, or pass inputs "
                 "without a mask if its layers take none"
             )
-        return self.choose(language, lambda layer: layer(inputs, **others))
+        return self.apply(language, lambda layer: layer(inputs, **others))
 
-    def choose(self, language, apply: Callable):
-        """Return `apply(layer)` for the language's layer, such as `lambda layer: layer.step(x, state)`."""
-        return ops.switch(language[0], [lambda layer=layer: apply(layer) for layer in self.layers])
+    def apply(self, language, function: Callable):
+        """Return `function(layer)` for the language's layer, such as `lambda layer: layer.prepare(memory)`.
+
+        The first layer runs, with the weights of the language's: a branch for each language would be traced
+        and compiled as often. Layers whose weights differ in shape run in branches.
+        """
+        first, *others = (layer.weights for layer in self.layers)
+        if not first or any([w.shape for w in weights] != [w.shape for w in first] for weights in others):
+            return self.choose(language, function)
+        values = self.choose(language, lambda layer: [weight.value for weight in layer.weights])
+        with keras.StatelessScope(zip(first, values, strict=True), initialize_variables=False):
+            return function(self.layers[0])
+
+    def choose(self, language, function: Callable):
+        """Return the same by a branch for each language. In a loop, on JAX, this copies no weights."""
+        return ops.switch(language[0], [lambda layer=layer: function(layer) for layer in self.layers])
 
     def compute_output_shape(self, language_shape, inputs_shape):
         return self.layers[0].compute_output_shape(inputs_shape)

@@ -50,6 +50,20 @@ def test_computes_what_the_language_s_layer_does(routed):
         np.testing.assert_allclose(float(chosen), dense.get_weights()[0].sum(), rtol=1e-5)
 
 
+def test_one_trace_serves_all_languages(routed):
+    """Also with weights of other shapes in one language, whose layers then run in branches."""
+    model, layer, x = routed
+    layer.layers[0].runs = Counted.runs = 0
+    model.predict_on_batch([language(0), x])
+    assert Counted.runs <= 1  # none where Keras has traced it
+    layer.layers[1].enable_lora(2)
+    layer.layers[1].lora_kernel_b.assign(np.ones((2, 3)))
+    for dense in layer.layers:
+        expected = x @ ops.convert_to_numpy(dense.kernel) + ops.convert_to_numpy(dense.bias)
+        found = layer(language(layer.layers.index(dense)), x)
+        np.testing.assert_allclose(ops.convert_to_numpy(found), expected, atol=1e-5)
+
+
 def test_other_arguments_reach_the_layer(random):
     layers = [keras.layers.LSTM(3, return_sequences=True) for _ in range(2)]
     for lstm in layers:

@@ -59,7 +59,7 @@ def learned(text, tokenizers):
         max_length=60,
     )
     translator = MultilingualTranslator(backbone, tokenizers)
-    translator.compile(keras.optimizers.Adam(0.02), Traced())
+    translator.compile(keras.optimizers.Adam(0.015), Traced())
     batches = PairBatches(
         {code: tokenizers[code](text[code]) for code in LANGUAGES},
         language_pairs(LANGUAGES, monolingual=True),
