@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image, ImageOps
@@ -14,6 +15,31 @@ GREY = 127
 SEED = 0  # of the shuffled order
 
 
+@dataclass(frozen=True)
+class CheckedImages(Sequence):
+    """One image per sentence that a model takes, from `checked_images`: nothing checks them again.
+
+    A slice is checked, too; one index gives the image.
+
+    Attributes:
+        rows: `(N, *image_shape)`: an array, or features that are read from their file when indexed.
+    """
+
+    rows: np.ndarray | Sequence
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        return CheckedImages(self.rows[index]) if isinstance(index, slice) else self.rows[index]
+
+
+def checked_images(translator, images: np.ndarray | Sequence | None, count: int) -> CheckedImages | None:
+    """Return images for `count` sentences of a translator, as `image_rows` checks them."""
+    rows = image_rows(images, count, translator.image_shape, translator.extractor)
+    return None if rows is None else CheckedImages(rows)
+
+
 def image_rows(
     images: np.ndarray | Sequence | str | os.PathLike | None,
     count: int,
@@ -24,7 +50,7 @@ def image_rows(
 
     Args:
         images: `(N, *shape)`, or a list of N images. For pictures, also a list of paths of image files, or a
-            single path. `None` for a text-only model.
+            single path. `None` for a text-only model. `CheckedImages` are returned as they are.
         count: int. N, the number of sentences.
         shape: `(D_img,)`, `(R, D_img)` or `(h, w, 3)`; `None` for a text-only model.
         extractor: the extractor that the features must come from, as in a preset; `None`: any.
@@ -34,6 +60,8 @@ def image_rows(
             image; the wrong extractor, number of images or shape; values that are not finite in float32;
             pictures that are not from 0 to 255; or a file that is not an image.
     """
+    if isinstance(images, CheckedImages):
+        return images.rows
     if shape is None:
         if images is not None:
             raise UserError("this model reads text only: give it no images")
@@ -143,7 +171,7 @@ def read_picture(path: str | os.PathLike, size: Sequence[int] | None = None) -> 
         raise UserError(f"{path} cannot be read as an image ({first_line(error)})") from None
 
 
-def shown_images(translator, images, count: int, shown: str = "right"):
+def shown_images(translator, images, count: int, shown: str = "right") -> CheckedImages:
     """Return the sentences' own images, shuffled images, or blank ones.
 
     Args:
@@ -153,16 +181,13 @@ def shown_images(translator, images, count: int, shown: str = "right"):
         shown: `"right"`: the sentences' own images. `"shuffled"`: the same in a random order, where about one
             sentence keeps its own. `"none"`: grey pictures, or zeros for features.
 
-    Returns:
-        `(N, *image_shape)`: an array, or features that are read from the file when indexed.
-
     Raises:
         UserError: images that do not fit the translator or the sentences.
     """
-    rows = image_rows(images, count, translator.image_shape, translator.extractor)
+    checked = checked_images(translator, images, count)
     if shown == "shuffled":
-        return rows[np.random.default_rng(SEED).permutation(count)]
+        return CheckedImages(checked.rows[np.random.default_rng(SEED).permutation(count)])
     if shown == "none":
         blank = GREY if len(translator.image_shape) == 3 else 0
-        return np.full((count, *translator.image_shape), blank, rows.dtype)
-    return rows
+        return CheckedImages(np.full((count, *translator.image_shape), blank, checked.rows.dtype))
+    return checked

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image, PngImagePlugin
 
-from kzoo.data import Extractor, open_features, write_features
+from kzoo.data import Extractor, FeatureFile, open_features, write_features
 from kzoo.errors import UserError
 from kzoo.images import GREY, image_rows, read_picture, shown_images
 
@@ -193,10 +193,29 @@ MANY = np.arange(200.0).reshape(100, 2)
 
 def test_right_shuffled_or_none():
     np.testing.assert_array_equal(shown_images(READER, MANY, 100), MANY)
-    assert (shown_images(READER, MANY, 100, "none") == 0).all()
-    shuffled = shown_images(READER, MANY, 100, "shuffled")
+    assert (shown_images(READER, MANY, 100, "none").rows == 0).all()
+    shuffled = shown_images(READER, MANY, 100, "shuffled").rows
     np.testing.assert_array_equal(shuffled[np.argsort(shuffled[:, 0])], MANY)
     assert (shuffled != MANY).any(axis=1).sum() > 90
     np.testing.assert_array_equal(shown_images(READER, MANY, 100, "shuffled"), shuffled)
     pictures, reader = np.zeros((3, 4, 4, 3), "uint8"), SimpleNamespace(image_shape=(4, 4, 3), extractor=None)
-    assert (shown_images(reader, pictures, 3, "none") == GREY).all()
+    assert (shown_images(reader, pictures, 3, "none").rows == GREY).all()
+
+
+def test_checked_images_are_not_read_again(tmp_path):
+    """A block of them is one read from the file, by whoever shows it to the model."""
+    reads = []
+
+    class Read(FeatureFile):
+        def __getitem__(self, index):
+            reads.append(index)
+            return super().__getitem__(index)
+
+    names = list(map(str, range(100)))
+    write_features(tmp_path / "a.npy", lambda _: [MANY], names, Extractor("vgg19", "fc7", "0"))
+    checked = shown_images(READER, Read(**vars(open_features(tmp_path / "a.npy"))), 100)
+    reads.clear()
+    block = image_rows(checked[20:40], 20, READER.image_shape)
+    np.testing.assert_array_equal(block, MANY[20:40])
+    assert reads == [slice(20, 40)]
+    np.testing.assert_array_equal(checked[7], MANY[7])

@@ -83,10 +83,10 @@ def plot_image(
     located = locate(preset)
     start_backend()
     from kzoo.evaluation.plots import plot_image_attention, plot_regions
-    from kzoo.images import shown_images
+    from kzoo.images import checked_images
 
     translator = load(located)
-    read = shown_images(translator, found, 1)[0] if features else image
+    read = checked_images(translator, found, 1)[0] if features else image
     words, scores = translator.image_attention(sentence, read)
     if regions:
         plot_regions(scores, shown, words, path, translator.image_shape)

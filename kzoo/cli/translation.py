@@ -115,7 +115,7 @@ def translate(
     """Translate a sentence, a file or standard input."""
     from kzoo.data import open_features
     from kzoo.decoding.search_settings import checked_n
-    from kzoo.images import image_rows
+    from kzoo.images import checked_images, image_rows
     from kzoo.presets.shelf import locate
 
     _check_together(text, file, output, image, images)
@@ -161,8 +161,7 @@ def translate(
         return
     rows = {}
     if translator.image_shape or image or images:
-        shape, extractor = translator.image_shape, translator.extractor
-        rows["images"] = image_rows(image or features, len(sentences), shape, extractor)
+        rows["images"] = checked_images(translator, image or features, len(sentences))
     if prefix:
         rows["prefixes"] = prefix * len(sentences) if len(prefix) == 1 else prefix
     plain = document.plain_texts if document else sentences
