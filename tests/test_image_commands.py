@@ -215,8 +215,14 @@ def test_a_report_compares_presets_whose_codes_differ(presets, folder):
 
 
 def test_a_model_of_a_group_of_languages_is_scored_on_one_of_them(presets, folder):
+    given = []
+
     class Romance(Teller):
         source_language, target_language = "roa", "deu"
+
+        def translate(self, texts, direction, **options):
+            given.append(direction)
+            return super().translate(texts, **options)
 
     small_preset("romance")
     presets["romance"] = Romance()
@@ -226,6 +232,7 @@ def test_a_model_of_a_group_of_languages_is_scored_on_one_of_them(presets, folde
     )
     scores = json.loads((folder / "s.json").read_text())
     assert (scores["source"], scores["target"]) == ("fra", "deu")
+    assert given == [("roa", "deu")]  # the model has its own codes, and does not look them up again
 
 
 def test_the_wrong_pictures_of_a_report_are_named(folder):

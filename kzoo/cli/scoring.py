@@ -60,12 +60,12 @@ def evaluate(
     all directions, or in the directions that its recipe names.
     """
     from kzoo.cli.text_to_score import (
+        codes_of_text,
         corpus_to_score,
         directions_to_score,
         files_to_score,
-        languages_known,
         splits_to_score,
-        text_direction,
+        text_under,
     )
     from kzoo.evaluation.ambiguous_words import score_scenes
     from kzoo.evaluation.directions import evaluate_directions, summarize_directions, write_directions
@@ -104,14 +104,15 @@ def evaluate(
             write_directions(scores, output, unseen, **about, **searched)
         return
 
-    source, target = text_direction(translator, source, target)
+    direction = translator.named_direction(source, target)
+    source, target = languages = codes_of_text(direction, source, target)
     about |= {"source": source, "target": target}
-    data = languages_known(data, files, (source, target))
+    data = text_under(data, files, languages)
     if images:
         data = data.with_images(images)
     splits = splits or splits_to_score(data, source, target)
     counts = {name: len(data.sentences(name, source)) for name in splits}
-    if trained := told_trained_rows(preset, located, data, splits, [(source, target)]):
+    if trained := told_trained_rows(preset, located, data, splits, [languages]):
         about["trained_rows"] = trained
     seen = None
     if translator.image_shape:  # of all splits, before translating: any of them may lack images
@@ -119,9 +120,10 @@ def evaluate(
         from kzoo.images import shown_images
 
         seen = {name: shown_images(translator, data.images(name), counts[name], shown) for name in splits}
+    options = {"truncate": truncate, "images": seen, "direction": direction}
     with progress_bar("translating", sum(counts.values())) as advance:
         scores, translations = evaluate_splits(
-            translator, data, splits, source, target, truncate=truncate, progress=advance, images=seen
+            translator, data, splits, *languages, progress=advance, **options
         )
     print(f"{score_table(scores)}\n{how}")
     if translator.image_shape and not find_meteor():
@@ -165,10 +167,10 @@ def report(
     """Write a page with two presets' BLEU and their translations side by side, largest differences first."""
     from kzoo.cli.text_to_score import (
         check_same_held_out,
+        codes_of_text,
         corpus_to_score,
         files_to_score,
-        languages_known,
-        text_direction,
+        text_under,
     )
     from kzoo.data.features import FeatureFile
     from kzoo.presets.shelf import locate
@@ -191,14 +193,15 @@ def report(
     from kzoo.evaluation.comparison import cases, compare_bleu, comparison_table, write_report
     from kzoo.images import shown_images
 
-    directions = [text_direction(translator, source, target) for translator in translators]
-    if not all(matching_code(one, [other]) for one, other in zip(*directions, strict=True)):
-        raise UserError(f"{first} and {second} translate between different languages: {directions}")
-    source, target = directions[0]
-    data = languages_known(data, files, (source, target))
-    sources, references = data.pairs(split, source, target)
+    directions = [translator.named_direction(source, target) for translator in translators]
+    codes = [codes_of_text(direction, source, target) for direction in directions]
+    if not all(matching_code(one, [other]) for one, other in zip(*codes, strict=True)):
+        raise UserError(f"{first} and {second} translate between different languages: {codes}")
+    source, target = languages = codes[0]
+    data = text_under(data, files, languages)
+    sources, references = data.pairs(split, *languages)
     trained = [
-        told_trained_rows(name, preset, data, [split], [(source, target)]).get(split, 0)
+        told_trained_rows(name, preset, data, [split], [languages]).get(split, 0)
         for name, preset in zip(names, presets, strict=True)
     ]
     drawn = data.images(split) if data.read_images else None
@@ -213,11 +216,11 @@ def report(
         for translator in translators
     ]
     found = picture_files(data.images(split), pictures) if pictures else None
-    options = {"truncate": truncate, "source_language": source, "target_language": target}
+    options = {"truncate": truncate, "split_sentences": False}
     with progress_bar("translating", len(translators) * len(sources)) as advance:
         translations = [
-            translator.translate(sources, progress=advance, split_sentences=False, images=rows, **options)
-            for translator, rows in zip(translators, seen, strict=True)
+            translator.translate(sources, progress=advance, images=rows, direction=direction, **options)
+            for translator, rows, direction in zip(translators, seen, directions, strict=True)
         ]
     chosen = cases(sources, references, *translations)[:number]
     if found:
@@ -226,7 +229,7 @@ def report(
     more = data.more_references(split, target)
     compared = compare_bleu(list(zip(names, translations, strict=True)), references, target, more)
     title = f"{names[0]} and {names[1]} on {where}"
-    write_report(path, title, names, chosen, drawn, compared, (source, target), len(sources), trained)
+    write_report(path, title, names, chosen, drawn, compared, languages, len(sources), trained)
     print(comparison_table(*compared))
     for name, search in zip(names, searches, strict=True):
         print(f"{name}: {search}")

@@ -58,19 +58,17 @@ def corpus_to_score(preset: Preset, corpus: str | None, splits: list[str]) -> Co
     return data
 
 
-def text_direction(translator, source: str | None, target: str | None) -> tuple[str, str]:
-    """Return a direction in the translator's codes; a language of a group, such as `roa`, keeps its own.
+def codes_of_text(direction: tuple[str, str], source: str | None, target: str | None) -> tuple[str, str]:
+    """Return the codes of the text that a model translates in a direction, which has the model's own codes.
 
-    Raises:
-        UserError: as for `named_direction`.
+    They are the direction's; but for a model of a group of languages, such as `roa`, the language given.
     """
-    given, own = (source, target), translator.named_direction(source, target)
-    pairs = zip(given, own, strict=True)
-    return tuple(code if code and not matching_code(code, [known]) else known for code, known in pairs)
+    pairs = zip((source, target), direction, strict=True)
+    return tuple(code if code and not matching_code(code, [own]) else own for code, own in pairs)
 
 
-def languages_known(data: Corpus, files: Sequence[Path] | None, languages: tuple[str, str]) -> Corpus:
-    """Return the text under the translator's codes of the languages."""
+def text_under(data: Corpus, files: Sequence[Path] | None, languages: tuple[str, str]) -> Corpus:
+    """Return the text under the codes that `codes_of_text` returns."""
     return open_files(test=files, languages=languages) if files else data.renamed(*languages)
 
 

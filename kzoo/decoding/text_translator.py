@@ -57,6 +57,8 @@ class TextTranslator(TextReader):
         split_sentences: bool | None = None,
         unknown: str = "copy",
         terms: Mapping[str, str] | None = None,
+        *,
+        direction: Direction | None = None,
     ) -> list[str]:
         """Translate sentences or, with `split_sentences`, texts of several sentences.
 
@@ -87,6 +89,7 @@ class TextTranslator(TextReader):
             terms: translations of terms, as in `kzoo.text.glossary`. Where a term occurs, the translation has
                 its translation: it is one that the search found, or else the words that the attention aligns
                 with the term are replaced.
+            direction: what the method `direction` returned, in place of the two languages.
 
         Returns:
             The translations, in the order of `texts`.
@@ -111,6 +114,7 @@ class TextTranslator(TextReader):
             split_sentences=split_sentences,
             source_language=source_language,
             target_language=target_language,
+            direction=direction,
             unknown=unknown,
             terms=terms,
             beam_size=beam_size,
@@ -150,7 +154,6 @@ class TextTranslator(TextReader):
 
         Args:
             n: int. At most `beam_size`, the default.
-            direction: what the method `direction` returned, in place of the two languages.
 
         The other arguments are those of `translate`.
         """

@@ -20,7 +20,14 @@ from kzoo.data.corpora import Corpus
 from kzoo.errors import UserError
 from kzoo.files import write_json
 from kzoo.text.bleu import bleu_metric
-from kzoo.text.languages import has_spaces, has_two_kinds_of_i, is_chinese, lower_case, main_code
+from kzoo.text.languages import (
+    Direction,
+    has_spaces,
+    has_two_kinds_of_i,
+    is_chinese,
+    lower_case,
+    main_code,
+)
 
 ENTITY = re.compile(r"&(?:[A-Za-z]{2,8}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 METEOR_LEFT_OUT = "METEOR is left out: to compute it, install Java and pip install pycocoevalcap"
@@ -228,6 +235,7 @@ def evaluate(
     source: str,
     target: str,
     images: Mapping | None = None,
+    direction: Direction | None = None,
     **options,
 ) -> tuple[list[SplitScores], dict[str, list[str]]]:
     """Translate splits of a corpus and score each of them; if there are several, also all together.
@@ -238,15 +246,20 @@ def evaluate(
         translator: has `translate`.
         corpus: has the splits in both languages.
         splits: their names.
-        source: source language.
-        target: target language.
+        source: the corpus's code of the source language.
+        target: the corpus's code of the target language.
         images: by split, for a translator that reads images; by default, those of the corpus.
+        direction: the translator's own codes, from its `direction`; by default, those that the corpus's mean.
         **options: of `Translator.translate`, such as `beam_size`, `truncate` and `progress`.
 
     Returns:
         The scores, and each split's translations.
     """
     scores, translated, references = [], {}, []
+    if direction:
+        languages = {"direction": direction}
+    else:
+        languages = {"source_language": source, "target_language": target}
     for split in splits:
         sentences, expected = corpus.pairs(split, source, target)
         more = corpus.more_references(split, target)
@@ -256,8 +269,7 @@ def evaluate(
         translated[split] = translator.translate(
             sentences,
             split_sentences=False,  # one line per reference
-            source_language=source,
-            target_language=target,
+            **languages,
             **shown,
             **options,
         )
