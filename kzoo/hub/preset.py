@@ -84,7 +84,8 @@ class Preset:
             parts = self.given.partition("@")[0].rstrip("/").split("/")
             return parts[-2] if self.given.startswith("kaggle:") and parts[-1].isdecimal() else parts[-1]
         place = self.place.resolve()
-        inside = place.name == "preset" or place.parent == Path(self.given).resolve()
+        versions = Path(self.given or self.place).resolve()
+        inside = place.name == "preset" or place.parent == versions
         return place.parent.name if inside else place.name
 
     @unlocked

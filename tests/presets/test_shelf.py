@@ -285,6 +285,12 @@ def test_a_located_preset_stays_the_same_when_its_folder_is_replaced(tmp_path, m
         preset.settings  # noqa: B018
 
 
+def test_a_preset_that_is_given_by_its_folder_alone_has_the_folder_s_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in (Path("mine"), tmp_path / "mine", tmp_path / "mine" / "preset"):
+        assert Preset(folder).name == "mine"
+
+
 @pytest.mark.parametrize("name", [NAME, "bart_base_en"])  # the shelf's, and keras-hub's
 def test_a_folder_in_the_working_folder_comes_before_a_preset_of_its_name(
     tmp_path, monkeypatch, name, shelved
