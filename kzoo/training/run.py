@@ -5,7 +5,7 @@ import dataclasses
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,69 +72,87 @@ def train_task(
     verbose: str | int = "auto",
     strategy: str | Strategy = "",
 ) -> Any:
-    """Train what a task of a checked recipe prepares; the rest is as in `train`."""
+    """Train what a task of a checked recipe prepares, with back-translations; the rest is as in `train`."""
     began = time.perf_counter()
     tune_process()
     if verbose == "auto":
         verbose = 1 if sys.stdout.isatty() or "ipykernel" in sys.modules else 2
     with open_strategy(strategy) as strategy, Preemption(strategy).listening() as preemption:
         _check_possible(recipe, strategy)
-        return _trained(recipe, folder, task(recipe), preemption, began, verbose)
+        read = task(recipe)
+        with _claimed(folder, recipe, strategy):
+            if recipe.monolingual_target:
+                read = _with_back_translations(read, folder, preemption, began, verbose)
+            return _trained(read, folder, preemption, began, verbose)
 
 
-def _trained(
-    recipe: Recipe, folder: Path, task: Task, preemption: Preemption, began: float, verbose: str | int
-) -> Any:
-    """Return the translator of a run, trained in its folder and written there."""
-    strategy = preemption.strategy
-    prints = verbose and strategy.is_chief
-
-    def train_reverse(reverse: Recipe, where: Path) -> Any:
-        own, now = recipe_task(reverse, task.corpus), time.perf_counter()
-        return _trained(reverse, where, own, preemption, now, verbose)
-
-    with contextlib.ExitStack() as stack:  # the folder stays locked until the run ends
+@contextlib.contextmanager
+def _claimed(folder: Path, recipe: Recipe, strategy: Strategy) -> Iterator[None]:
+    """Lock a run's folder during the block, and write the recipe into it."""
+    with contextlib.ExitStack() as stack:
         with strategy.shared_errors():
             if strategy.is_chief:
                 stack.enter_context(lock(folder))
                 claim(folder, recipe)
                 remove_unfinished(folder)
-                if recipe.monolingual_target:
-                    task.add(back_translate(recipe, task.corpus, folder, train_reverse, began))
-                task.begin(folder)
-        _check_same_run(recipe, folder, strategy)
-        keras.utils.set_random_seed(recipe.seed)
+        yield
+
+
+def _with_back_translations(
+    task: Task, folder: Path, preemption: Preemption, began: float, verbose: str | int
+) -> Task:
+    """Return a task with the rows whose sources a reverse model writes, which is trained first."""
+
+    def train_reverse(recipe: Recipe, where: Path) -> Any:
+        reverse, now = recipe_task(recipe, task.corpus), time.perf_counter()
+        with _claimed(where, recipe, preemption.strategy):
+            return _trained(reverse, where, preemption, now, verbose)
+
+    return dataclasses.replace(
+        task, further=back_translate(task.recipe, task.corpus, folder, train_reverse, began)
+    )
+
+
+def _trained(task: Task, folder: Path, preemption: Preemption, began: float, verbose: str | int) -> Any:
+    """Return the translator of a task, trained in the run's folder and written there."""
+    recipe, strategy = task.recipe, preemption.strategy
+    prints = verbose and strategy.is_chief
+    with strategy.shared_errors():
+        if strategy.is_chief:
+            task.begin(folder)
+    _check_same_run(recipe, folder, strategy)
+    keras.utils.set_random_seed(recipe.seed)
+    with strategy.scope():
+        run = task.prepare(folder)
+    strategy.check_same("other data", run.digest)
+    if prints:
+        if line := unknown_line(run.unknown):
+            print(line)
+        if recipe.corpus == "files" and recipe.clean and not recipe.shards:
+            print(odd_rows_table(recipe, task.corpus))
+    checkpoints = Checkpoints(
+        folder / "checkpoints",
+        keep_best=recipe.average,
+        minutes=recipe.checkpoint_minutes,
+        data=run.digest,
+        strategy=strategy,
+    )
+    checkpoints.set_model(run.translator)
+    with preemption.saving(checkpoints):
         with strategy.scope():
-            run = task.prepare(folder)
-        strategy.check_same("other data", run.digest)
+            checkpoints.restore()
+        if strategy.is_chief:
+            record(folder, recipe)  # keys with `may_differ` may have changed
+            record_held_out(folder, recipe, task.corpus)
+            if checkpoints.step == 0:
+                task.record_rows(folder)
+        report = RunReport(CountedBatches(run.batches), checkpoints, began)
+        _train_prepared(run, recipe, folder, preemption, report, verbose)
+        if recipe.lora:  # so that the best checkpoints are merged, then averaged
+            run.translator.backbone.merge_lora()
+        _write_preset(run, folder, checkpoints)
         if prints:
-            if line := unknown_line(run.unknown):
-                print(line)
-            if recipe.corpus == "files" and recipe.clean and not recipe.shards:
-                print(odd_rows_table(recipe, task.corpus))
-        checkpoints = Checkpoints(
-            folder / "checkpoints",
-            keep_best=recipe.average,
-            minutes=recipe.checkpoint_minutes,
-            data=run.digest,
-            strategy=strategy,
-        )
-        checkpoints.set_model(run.translator)
-        with preemption.saving(checkpoints):
-            with strategy.scope():
-                checkpoints.restore()
-            if strategy.is_chief:
-                record(folder, recipe)  # keys with `may_differ` may have changed
-                record_held_out(folder, recipe, task.corpus)
-                if checkpoints.step == 0:
-                    task.record_rows(folder)
-            report = RunReport(CountedBatches(run.batches), checkpoints, began)
-            _train_prepared(run, recipe, folder, preemption, report, verbose)
-            if recipe.lora:  # so that the best checkpoints are merged, then averaged
-                run.translator.backbone.merge_lora()
-            _write_preset(run, folder, checkpoints)
-            if prints:
-                print_report(report)
+            print_report(report)
     return run.translator
 
 

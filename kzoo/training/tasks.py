@@ -4,8 +4,9 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import keras
 import numpy as np
@@ -90,24 +91,35 @@ def recipe_task(recipe: Recipe, corpus: Corpus | None = None) -> "Task":
         UserError: the text cannot be used.
     """
     kind = SeveralDirections if recipe.languages else OneDirection
-    return kind(recipe, corpus or recipe_corpus(recipe))
+    return kind.of(recipe, corpus or recipe_corpus(recipe))
 
 
+@dataclasses.dataclass(frozen=True)
 class Task:
     """Prepares what a run trains, for a recipe of one direction or of several.
 
     Attributes:
+        recipe: what to train.
+        corpus: the recipe's.
+        languages: those of the text.
         sides: the training text, a list of sentences for each language; empty if it is read from shards.
-        texts: `sides`, with further rows, whose sources a reverse model has written.
-        languages: those of `sides`.
+        validation: the validation split, likewise.
+        further: further rows of the training text, likewise, whose sources a reverse model has written.
     """
 
+    recipe: Recipe
+    corpus: Corpus | None = None
+    languages: Sequence[str] = ()
     sides: Sequence[list[str]] = ([], [])
-    texts: Sequence[list[str]] = ([], [])
-    languages: Sequence[str]
+    validation: Sequence[list[str]] = ([], [])
+    further: Sequence[list[str]] = ()
 
-    def __init__(self, recipe: Recipe, corpus: Corpus | None = None):
-        self.recipe, self.corpus = recipe, corpus
+    @cached_property
+    def texts(self) -> Sequence[list[str]]:
+        """The training text with the further rows."""
+        if not self.further:
+            return self.sides
+        return [[*side, *more] for side, more in zip(self.sides, self.further, strict=True)]
 
     def begin(self, folder: Path):
         """Write the vocabularies, or the preset to fine-tune, to the run's folder.
@@ -204,30 +216,31 @@ class Task:
         return translator
 
 
+@dataclasses.dataclass(frozen=True)
 class OneDirection(Task):
-    """The task of a recipe with a `source` and a `target`."""
+    """The task of a recipe with a `source` and a `target`; its training text may be in `shards`."""
 
-    def __init__(self, recipe: Recipe, corpus: Corpus):
-        super().__init__(recipe, corpus)
-        self.languages = recipe.source, recipe.target
+    shards: Shards | None = None
+
+    @classmethod
+    def of(cls, recipe: Recipe, corpus: Corpus) -> Self:
+        """Return the task with its text. Arguments and errors are those of `recipe_task`."""
+        languages, shards, sides = (recipe.source, recipe.target), None, ([], [])
         if recipe.monolingual_target:
             corpus.monolingual_target()  # it may be unusable
-        self.shards = Shards(recipe.shards) if recipe.shards else None
-        if self.shards:
-            self.shards.require(**shard_settings(recipe))
+        if recipe.shards:
+            shards = Shards(recipe.shards)
+            shards.require(**shard_settings(recipe))
         else:
-            sides = corpus.pairs("train", *self.languages)
-            self.sides = self.texts = with_capitals(sides, self.languages, recipe.capitals, recipe.seed)
-        self.validation = corpus.pairs(recipe.validation, *self.languages)
+            sides = corpus.pairs("train", *languages)
+            sides = with_capitals(sides, languages, recipe.capitals, recipe.seed)
+        validation = corpus.pairs(recipe.validation, *languages)
+        return cls(recipe, corpus, languages, sides, validation, shards=shards)
 
     def learn(self, folder):
         if self.shards:
             self.shards.copy_vocabularies(folder)
         return learned_tokenizers(self.recipe, folder, *self.texts)
-
-    def add(self, rows: Sequence[list[str]]):
-        """Train on further rows, a list of sentences for each language."""
-        self.texts = [[*side, *more] for side, more in zip(self.sides, rows, strict=True)]
 
     def record_rows(self, folder: Path):
         """Write the digests of the training text's rows to the run's folder."""
@@ -309,17 +322,27 @@ class OneDirection(Task):
         return TranslationScore(read.readings[self.languages], read.texts[1], *others)
 
 
+@dataclasses.dataclass(frozen=True)
 class SeveralDirections(Task):
-    """The task of a recipe with `languages`: one model for several directions of aligned text."""
+    """The task of a recipe with `languages`: one model for several directions of aligned text.
 
-    def __init__(self, recipe: Recipe, corpus: Corpus):
-        super().__init__(recipe, corpus)
-        self.directions = recipe_directions(recipe)
-        self.weights = recipe_weights(recipe, self.directions)
-        self.languages = text_languages(recipe)
-        sides = corpus.sides("train", self.languages)
-        self.sides = self.texts = with_capitals(sides, self.languages, recipe.capitals, recipe.seed, True)
-        self.validation = corpus.sides(recipe.validation, self.languages)
+    Attributes:
+        directions: (source, target) languages.
+        weights: as `recipe_weights` returns them.
+    """
+
+    directions: Sequence[tuple[str, str]] = ()
+    weights: dict[tuple[str, str], float] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of(cls, recipe: Recipe, corpus: Corpus) -> Self:
+        """Return the task with its text. Arguments and errors are those of `recipe_task`."""
+        directions, languages = recipe_directions(recipe), text_languages(recipe)
+        weights = recipe_weights(recipe, directions)
+        sides = corpus.sides("train", languages)
+        sides = with_capitals(sides, languages, recipe.capitals, recipe.seed, True)
+        validation = corpus.sides(recipe.validation, languages)
+        return cls(recipe, corpus, languages, sides, validation, directions=directions, weights=weights)
 
     def learn(self, folder):
         size, form, tokenizers = self.recipe.vocabulary_size, self.recipe.text, {}

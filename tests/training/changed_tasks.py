@@ -1,10 +1,11 @@
 """Tasks whose prepared run is changed, for tests of whole runs."""
 
 import dataclasses
+from typing import Any
 
 import keras
 
-from kzoo.training.tasks import recipe_task
+from kzoo.training.tasks import Task, recipe_task
 
 
 class Scorer(keras.callbacks.Callback):
@@ -36,17 +37,33 @@ class Scorer(keras.callbacks.Callback):
         return {}
 
 
+@dataclasses.dataclass(frozen=True)
+class QuickTask(Task):
+    """Another task without low scores, and the runs that it prepared; the rest is as in `quick_task`."""
+
+    whole: Task | None = None
+    prepared: list = dataclasses.field(default_factory=list)
+    step: int | None = None
+    action: Any = None
+    scorer: Any = None
+
+    def begin(self, folder):
+        self.whole.begin(folder)
+
+    def record_rows(self, folder):
+        self.whole.record_rows(folder)
+
+    def prepare(self, folder):
+        run = self.whole.prepare(folder)
+        scorer = Scorer(self.scorer or run.scorer, self.step, self.action)
+        self.prepared.append(dataclasses.replace(run, scorer=scorer))
+        return self.prepared[-1]
+
+
 def quick_task(recipe, step: int | None = None, action=None, scorer=None):
     """Return a recipe's task without low scores, which does something at the end of a step.
 
     Step 0 is the beginning of training. A `scorer` replaces the task's, whose search each run compiles anew.
     """
     task = recipe_task(recipe)
-    prepare = task.prepare
-
-    def changed(folder):
-        run = prepare(folder)
-        return dataclasses.replace(run, scorer=Scorer(scorer or run.scorer, step, action))
-
-    task.prepare = changed
-    return task
+    return QuickTask(recipe, task.corpus, whole=task, step=step, action=action, scorer=scorer)

@@ -57,8 +57,7 @@ def test_training_has_the_new_sentences_with_tagged_sources(run, recipe):
     sources, targets = further = back_translate(recipe, recipe_corpus(recipe), folder, None, 0.0)
     assert set(targets) <= set(NEW)
     assert all(source.startswith(TAG) for source in sources)
-    task = recipe_task(recipe)
-    task.add(further)
+    task = dataclasses.replace(recipe_task(recipe), further=further)
     batches = task.prepare(folder).batches
     found = [
         (row[row > 3].tolist(), line[line > 3].tolist())

@@ -15,7 +15,7 @@ from kzoo.training import Recipe
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.recipe import shard_settings
 from kzoo.training.starting_preset import copy_start
-from kzoo.training.tasks import OneDirection, Validation
+from kzoo.training.tasks import Validation, recipe_task
 from kzoo.training.vocabularies import learned_tokenizers
 
 VGG = Extractor("vgg19", "fc2", "random", seed=3)
@@ -63,7 +63,7 @@ def write(folder, split, extractor=VGG, count=None, width=10):
 def built(recipe, folder):
     """The translator of a run in the folder, before its first step."""
     folder.mkdir(exist_ok=True)
-    return OneDirection(recipe, recipe_corpus(recipe)).prepare(folder).translator
+    return recipe_task(recipe, recipe_corpus(recipe)).prepare(folder).translator
 
 
 def refused(recipe, folder, *names):
@@ -160,7 +160,7 @@ def test_features_that_do_not_fit_are_refused_before_training(recipe, tmp_path):
 
 
 def test_lowercased_translations_are_scored_in_lower_case(recipe):
-    task = OneDirection(replace(recipe, images=""), recipe_corpus(recipe))
+    task = recipe_task(replace(recipe, images=""), recipe_corpus(recipe))
     _, target = task.validation
     assert target != [sentence.lower() for sentence in target]
     read = Validation(task.validation, {task.languages: []}, [])

@@ -26,7 +26,7 @@ from kzoo.training.corpus import check_own_files, odd_rows_table, recipe_corpus,
 from kzoo.training.long_sentences import cut_or_kept, rows_of
 from kzoo.training.recipe_checks import check_recipe, make_recipe
 from kzoo.training.run_folder import claim
-from kzoo.training.tasks import OneDirection, SeveralDirections
+from kzoo.training.tasks import recipe_task
 from kzoo.training.trained_rows import ROWS, row_digests
 
 TEXT = [("a dog runs", "ein Hund rennt"), ("a man sleeps", "ein Mann schläft"), ("dogs", "Hunde")] * 20
@@ -120,7 +120,7 @@ def task_of(tmp_path, too_long, **changes):
         val=val,
         too_long=too_long,
     )
-    return OneDirection(recipe, recipe_corpus(recipe))
+    return recipe_task(recipe, recipe_corpus(recipe))
 
 
 def test_pairs_that_are_too_long_are_left_out_and_counted(tmp_path, capsys):
@@ -161,7 +161,7 @@ def test_rows_of_all_languages_are_left_out_together(tmp_path):
         sentences=8,
         optimizer="sgd",
     )
-    run = SeveralDirections(recipe, recipe_corpus(recipe)).prepare(tmp_path)
+    run = recipe_task(recipe, recipe_corpus(recipe)).prepare(tmp_path)
     assert [len(side) for one in run.batches.batches for side in (one.source, one.target)] == [60] * 4
     assert [len(one.readings) for one in run.scorer.directions.values()] == [60, 60]
 
@@ -171,7 +171,7 @@ def test_a_language_that_no_direction_has_is_aligned_too(tmp_path):
     Path(files[2]).write_text("un chien\n" * 59)
     several = {"preset": "attention_bridge_m2m_tiny", "corpus": "files", "languages": ["en", "de", "fr"]}
     recipe = Recipe(**several, directions=["en-de"], train=files, val=files)
-    message = message_of(SeveralDirections, recipe, recipe_corpus(recipe))
+    message = message_of(recipe_task, recipe, recipe_corpus(recipe))
     assert "train.en" in message and "train.fr" in message
 
 
@@ -315,7 +315,7 @@ def test_rows_that_are_left_out_are_neither_trained_on_nor_held_out(tmp_path):
     corpus = recipe_corpus(recipe)
     pairs = [row for split in corpus.splits for row in zip(*corpus.pairs(split, "en", "de"), strict=True)]
     assert sorted(map("\t".join, pairs)) == sorted(rows)
-    task = OneDirection(recipe, corpus)
+    task = recipe_task(recipe, corpus)
     task.record_rows(tmp_path)
     digests = row_digests(*corpus.pairs("train", "en", "de"))
     assert np.fromfile(tmp_path / ROWS, DIGEST).tolist() == digests.tolist()
@@ -332,7 +332,7 @@ def test_a_sentence_that_is_too_long_has_the_number_of_its_line(tmp_path):
     train = write(tmp_path, [*TEXT[:2], *TEXT, (LONG[0], "der Hund " * 40)])
     val = write(tmp_path, TEXT[:3], "val")
     recipe = Recipe(**BASE, model=MODEL, vocabulary_size=60, train=train, val=val, clean=True)
-    message = message_of(OneDirection(recipe, recipe_corpus(recipe)).prepare, tmp_path)
+    message = message_of(recipe_task(recipe, recipe_corpus(recipe)).prepare, tmp_path)
     assert f"pair {len(TEXT) + 3} " in message
 
 

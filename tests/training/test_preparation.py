@@ -19,7 +19,7 @@ from kzoo.text import CharacterTokenizer, SubwordTokenizer
 from kzoo.training import Recipe, make_recipe, prepare, train
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.preparation import make_encoding, survey
-from kzoo.training.tasks import OneDirection
+from kzoo.training.tasks import recipe_task
 from kzoo.training.trained_rows import count_trained_rows
 from kzoo.training.vocabularies import learned_tokenizers
 
@@ -83,7 +83,7 @@ def test_shards_hold_the_words_that_training_without_them_has(shards, recipe, si
 def test_shards_have_the_same_rows_in_capitals(recipe, tmp_path):
     recipe = dataclasses.replace(recipe, capitals=0.2)
     shards = prepare(recipe, tmp_path / "shards", 1)
-    task = OneDirection(recipe, recipe_corpus(recipe))
+    task = recipe_task(recipe, recipe_corpus(recipe))
     (tokenizer,) = task.learn(tmp_path)
     theirs = Batches(*(tokenizer(side) for side in task.sides), recipe.tokens)
     assert shards.pairs == len(task.sides[0]) > 300

@@ -14,7 +14,7 @@ from kzoo.models import Adam
 from kzoo.training import Recipe
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.run import train_task
-from kzoo.training.tasks import OneDirection, PreparedRun, Task
+from kzoo.training.tasks import PreparedRun, Task, recipe_task
 
 RECIPE = Recipe(
     preset="pope_tiny",
@@ -41,7 +41,7 @@ RECIPE = Recipe(
 
 
 def test_what_is_compiled_and_the_batches(tmp_path, few_scenes):
-    task = OneDirection(RECIPE, open_corpus("scenes"))
+    task = recipe_task(RECIPE, open_corpus("scenes"))
     run = task.prepare(tmp_path)
     translator, batches = run.translator, run.batches
     optimizer = translator.optimizer

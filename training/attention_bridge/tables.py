@@ -44,7 +44,7 @@ from kzoo.presets.attention_bridge import BASE, TINY
 from kzoo.training import Recipe, make_recipe
 from kzoo.training.corpus import recipe_corpus, recipe_directions
 from kzoo.training.run import planned_steps
-from kzoo.training.tasks import SeveralDirections
+from kzoo.training.tasks import recipe_task
 from training.attention_bridge.glove import GloVe, bag_of_vectors, co_occurrences, glove_examples
 from training.attention_bridge.senteval import SEEDS, TaskScores, evaluate_embeddings, senteval_table
 from training.attention_bridge.senteval_data import senteval_examples, senteval_tasks
@@ -398,7 +398,7 @@ def budget_of(recipe: Recipe, folder: Path) -> dict[str, float]:
     with open(folder / "history.csv", newline="") as file:
         epochs = list(csv.DictReader(file))
     one_pass = dataclasses.replace(recipe, batches_per_epoch=0)
-    task, translator = SeveralDirections(one_pass, recipe_corpus(recipe)), load(folder)
+    task, translator = recipe_task(one_pass, recipe_corpus(recipe)), load(folder)
     sides = [
         translator.tokenizers[language](text)
         for language, text in zip(task.languages, task.sides, strict=True)
