@@ -143,11 +143,11 @@ class Task:
         """
         recipe, translator = self.recipe, self.build(folder)
         train_images, images = self.images(translator)
-        read = self.read_validation(translator, images)
-        tokenizers, _ = zip(*self.tokenizers(translator), strict=True)
+        tokenizers, directions = zip(*self.tokenizers(translator), strict=True)
+        read = self.read_validation(translator, directions, images)
         subwords = bpe_dropouts(recipe, tokenizers)
         growth = growth_of(subwords, read.tokens)
-        batches, unknown = self.training_batches(translator, train_images, growth)
+        batches, unknown = self.training_batches(translator, tokenizers, directions, train_images, growth)
         validation = None
         if recipe.language_model_epochs:
             validation = self.batches(translator, recipe.validation, read.texts, read.tokens, read.images)
@@ -164,9 +164,15 @@ class Task:
         """Return the images of the training and of the validation text; `None` if the model reads none."""
         return [None, None]
 
-    def training_batches(self, translator: keras.Model, images, growth: float) -> tuple:
+    def training_batches(
+        self,
+        translator: keras.Model,
+        tokenizers: Sequence[Tokenizer],
+        directions: Sequence[Direction],
+        images,
+        growth: float,
+    ) -> tuple:
         """Return the training batches, and each language's characters that its vocabulary lacks."""
-        tokenizers, directions = zip(*self.tokenizers(translator), strict=True)
         sides = [
             tokenizer(text, **translator.tokenizer_options(tokenizer, *direction))
             for tokenizer, text, direction in zip(tokenizers, self.texts, directions, strict=True)
@@ -183,8 +189,8 @@ class Task:
         """Return the tokenizer of each language, and the direction for which it reads the training text."""
         raise NotImplementedError
 
-    def read_validation(self, translator: keras.Model, images) -> Validation:
-        """Return the validation split, without the rows that the recipe drops."""
+    def read_validation(self, translator: keras.Model, directions: Sequence[Direction], images) -> Validation:
+        """Return the validation split, without the rows that the recipe drops; `directions` read it."""
         raise NotImplementedError
 
     def batches(
@@ -287,9 +293,9 @@ class OneDirection(Task):
             for rows, (source, _) in zip(images, (self.sides, self.validation), strict=True)
         ]
 
-    def read_validation(self, translator, images):
+    def read_validation(self, translator, directions, images):
         source, target = self.validation
-        readings = translator.sentences_read(source, translator.direction(*self.languages), truncate=True)
+        readings = translator.sentences_read(source, directions[0], truncate=True)
         text = self.recipe.validation, self.languages[:1], [source], [counts_of(readings)]
         kept = kept_rows(self.recipe, self.corpus, *text, translator.max_length)
         parts = source, target, images, readings
@@ -297,9 +303,9 @@ class OneDirection(Task):
         tokens = [reading.tokens for reading in readings], translator.target_tokenizer(target)
         return Validation((source, target), {self.languages: readings}, tokens, images)
 
-    def training_batches(self, translator, images, growth):
+    def training_batches(self, translator, tokenizers, directions, images, growth):
         if not self.shards:
-            return super().training_batches(translator, images, growth)
+            return super().training_batches(translator, tokenizers, directions, images, growth)
         recipe, longest = self.recipe, translator.max_length
         batches = ShardedBatches(
             self.shards, recipe.tokens, recipe.num_shapes, recipe.seed, longest, recipe.too_long, growth
@@ -355,9 +361,8 @@ class SeveralDirections(Task):
         directions = [translator.direction(language, language) for language in self.languages]
         return [(translator.tokenizers_of(*direction)[0], direction) for direction in directions]
 
-    def read_validation(self, translator, images):
+    def read_validation(self, translator, directions, images):
         # In any direction, a sentence is read alike, but for the token of a language.
-        _, directions = zip(*self.tokenizers(translator), strict=True)
         readings = [
             translator.sentences_read(text, direction, truncate=True)
             for text, direction in zip(self.validation, directions, strict=True)
