@@ -9,6 +9,8 @@ from keras.src.trainers.data_adapters.py_dataset_adapter import PyDatasetAdapter
 from kzoo.data import Batches
 from kzoo.errors import UserError
 
+REPEATED = -1  # `tf.data.INFINITE_CARDINALITY`
+
 
 class WithoutAutotuning(PyDatasetAdapter):
     """How `fit` reads batches on TensorFlow: as Keras does, but `tf.data` does not tune how it reads ahead.
@@ -88,10 +90,12 @@ def text_sides(x, y) -> tuple[list[str], list[str]] | None:
         y: the translations of a list or array.
 
     Raises:
-        UserError: texts without translations.
+        UserError: texts without translations; a dataset that repeats without end.
     """
     kinds = getattr(x, "element_spec", None)  # a dataset's; TensorFlow need not be installed
     if isinstance(kinds, tuple) and [getattr(kind, "dtype", None) for kind in kinds] == ["string"] * 2:
+        if x.cardinality() == REPEATED:
+            raise UserError("this dataset of texts has no end: leave repeat() out, and give fit its epochs")
         pairs = [[np.ravel(side) for side in pair] for pair in x.as_numpy_iterator()]
         return tuple([text.decode() for side in sides for text in side] for sides in zip(*pairs, strict=True))
     if isinstance(x, np.ndarray) and x.dtype.kind in "OUT":

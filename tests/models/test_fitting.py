@@ -68,6 +68,12 @@ def test_a_dataset_of_pairs_is_tokenized(batch, fitted, expected):
     assert history == pytest.approx(expected[0], rel=1e-5)
 
 
+def test_a_dataset_of_pairs_without_end_is_refused(fitted):
+    tensorflow = pytest.importorskip("tensorflow")
+    data = tensorflow.data.Dataset.from_tensor_slices((ENGLISH, GERMAN)).repeat()
+    assert "repeat()" in message_of(fitted, data)
+
+
 def test_what_texts_cannot_say_is_refused(fitted):
     assert "translations" in message_of(fitted, ENGLISH)
     assert "24 " in message_of(fitted, ENGLISH, GERMAN[1:])
