@@ -112,7 +112,12 @@ class Preset:
     @property
     def low_scores(self) -> dict[str, float]:
         """By `direction_key`, the score below which a translation is unusual."""
-        return self.metadata.get("low_scores") or {}
+        low = self.metadata.get("low_scores") or {}
+        if not (isinstance(low, dict) and all(isinstance(score, int | float) for score in low.values())):
+            raise UserError(
+                f"{self.where(METADATA_FILE)}: low_scores is {low!r:.80}, not a number for each direction"
+            )
+        return low
 
     @unlocked
     def backbone(self) -> dict:
@@ -173,7 +178,8 @@ class Preset:
     def size(self) -> str:
         """Its number of parameters, and its size on the disk."""
         parameters = self.metadata.get("parameter_count")
-        counted = f"{parameters / 1e6:.1f} M parameters, " if parameters else ""
+        known = parameters and isinstance(parameters, int | float)
+        counted = f"{parameters / 1e6:.1f} M parameters, " if known else ""
         stored = sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
         return f"{counted}{stored / 1e6:.1f} MB"
 

@@ -232,6 +232,16 @@ def test_low_scores_are_of_the_same_search(preset):
     assert low_score(small_preset(preset.folder, {"low_scores": None}, search={"beam_size": BEAM})) is None
 
 
+@pytest.mark.parametrize("low", [["en-de"], "low", {"en-de": "-0.5"}])
+def test_low_scores_that_are_no_numbers_are_refused_before_a_request(low, preset):
+    search = {"beam_size": BEAM}
+    preset = small_preset(preset.folder, {"low_scores": low, "parameter_count": "many"}, search=search)
+    translator = pope()
+    translator.search = SearchSettings(BEAM)
+    assert "low_scores" in message_of(Served, translator, "m", preset=preset)
+    assert "parameters" not in preset.size
+
+
 def test_pictures_to_try_tell_two_senses_of_the_same_words(preset):
     translator = image_text_tiny(CHARACTERS, image_shape=(32, 48, 3), **{**SIZES, "num_layers": 1})
     translator.source_language, translator.target_language = "en", "de"
