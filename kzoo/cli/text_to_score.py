@@ -18,7 +18,7 @@ from kzoo.presets.builders import BUILDERS
 from kzoo.text.languages import matching_code
 from kzoo.training.corpus import recipe_corpus, recipe_directions, recorded_held_out, text_digest
 from kzoo.training.recipe import Recipe
-from kzoo.training.run_folder import recorded_recipe
+from kzoo.training.run_folder import recipe_of_text
 
 Directions = list[tuple[str, str]]
 
@@ -187,5 +187,5 @@ def _tests(data: Corpus) -> list[str]:
 
 
 def _recipe_of(folder: Path) -> Recipe | None:
-    """Return the recipe of a preset's run; `None` for a preset outside a run."""
-    return recorded_recipe(folder.parent) if folder.name == "preset" else None
+    """Return the recipe with the text of a preset's run; `None` for a preset outside a run."""
+    return recipe_of_text(folder.parent) if folder.name == "preset" else None

@@ -18,8 +18,8 @@ from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
 from kzoo.files import atomic_write
 from kzoo.training.recipe import KEYS, Recipe
+from kzoo.training.run_folder import REVERSE
 
-REVERSE = "reverse"  # in a run's folder: the run of the reverse model, and its translations
 TAG = "\ue000 "  # a character for private use, which no text has
 # Of the run's minutes: training the reverse model; the same and translating.
 MINUTES_SHARE, TRANSLATED_SHARE = 0.25, 0.4

@@ -17,6 +17,7 @@ from kzoo.training.recipe_checks import make_recipe
 
 VOCABULARIES = ("subwords.*.model", "characters.json")
 START = "start"  # the trained preset that is fine-tuned
+REVERSE = "reverse"  # the run of the reverse model, and its translations
 LANGUAGE_MODEL = ("language_model", "language_model_checkpoints")  # trained before the translator
 RATES = {"optimizer"} | {
     name for name, key in KEYS.items() if {NOAM, CONSTANT_RATE} & {*key.metadata["uses"]}
@@ -144,6 +145,15 @@ def recorded_recipe(folder: Path) -> Recipe | None:
     """Return the recipe of the run in a folder; `None` if there is no run."""
     path = folder / RECIPE_FILE
     return make_recipe(read_object(path), str(path)) if path.exists() else None
+
+
+def recipe_of_text(folder: Path) -> Recipe | None:
+    """Return the recipe that opens the text of the run in a folder; `None` if there is no run.
+
+    A reverse model was trained on the text of its run, whose files are not in the order of its own recipe.
+    """
+    whole = recorded_recipe(folder.parent) if folder.name == REVERSE else None
+    return whole or recorded_recipe(folder)
 
 
 def begun_recipe(folder: Path) -> Recipe | None:

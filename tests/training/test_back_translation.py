@@ -13,11 +13,14 @@ from message_of import message_of
 from test_one_process import held
 from test_own_text import BASE, MODEL, TEXT, write
 
+from kzoo.cli.text_to_score import own_corpus
+from kzoo.hub import Preset
 from kzoo.presets import load
 from kzoo.training import Recipe, train
-from kzoo.training.back_translation import DONE, REVERSE, TAG, back_translate
-from kzoo.training.corpus import check_own_files, recipe_corpus
+from kzoo.training.back_translation import DONE, TAG, back_translate, reversed_recipe
+from kzoo.training.corpus import check_own_files, recipe_corpus, record_held_out
 from kzoo.training.recipe_checks import check_recipe
+from kzoo.training.run_folder import REVERSE, record
 from kzoo.training.tasks import recipe_task
 
 FURTHER = ["ein Mann rennt", "ein Hund schläft", "ein Hund schläft", "", "Hunde", "Hunde schlafen"]
@@ -50,6 +53,22 @@ def test_the_reverse_model_is_trained_on_the_same_text(run):
     assert (folder / REVERSE / "preset").is_dir()
     assert (translator.source_language, translator.target_language) == ("en", "de")
     assert keras.distribution.distribution() is None
+
+
+@pytest.mark.parametrize("kind", ["tables", "files"])
+def test_the_reverse_model_is_scored_on_the_text_of_its_run(kind, recipe, tmp_path):
+    """Its recipe names the same files, whose columns or endings are in the order of the other direction."""
+    if kind == "tables":
+        for name, rows in (("train.tsv", TEXT), ("val.tsv", TEXT[:5])):
+            (tmp_path / name).write_text("".join(f"{one}\t{other}\n" for one, other in rows), "utf-8")
+        tables = {"train": [str(tmp_path / "train.tsv")], "val": [str(tmp_path / "val.tsv")]}
+        recipe = dataclasses.replace(recipe, **tables)
+    corpus = recipe_corpus(recipe)
+    for folder, own in ((tmp_path, recipe), (tmp_path / REVERSE, reversed_recipe(recipe))):
+        record(folder, own)
+        record_held_out(folder, own, corpus)
+    text = own_corpus(Preset(tmp_path / REVERSE / "preset"), ["val"])
+    assert text.pairs("val", "de", "en") == corpus.pairs("val", "de", "en")
 
 
 def test_training_has_the_new_sentences_with_tagged_sources(run, recipe):
