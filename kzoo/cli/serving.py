@@ -84,7 +84,6 @@ def serve(
     device: options.DeviceOption = "auto",
 ):
     """Serve presets with TensorFlow Serving's REST interface, LibreTranslate's, and a page to try them."""
-    from kzoo.hub.location import newest_version
     from kzoo.presets.shelf import locate
     from kzoo.serve.startup import check_hosts, check_origins, end_on_sigterm, model_names, reserved
 
@@ -103,7 +102,6 @@ def serve(
         from kzoo.serve.server import LOG_FORMAT
 
         accepted = keys and Keys.read(keys)  # before presets are downloaded
-        newest = list(map(newest_version, presets))  # first: a version that comes meanwhile is found again
         located = [locate(preset) for preset in presets]
         names = model_names(name, [preset.name for preset in located])
         search_of = partial(
@@ -117,9 +115,12 @@ def serve(
         models = ModelsToServe(
             presets=[
                 NamedPreset(
-                    one, preset, version or number or 1, Path(given) if number and not version else None
+                    one,
+                    preset,
+                    version or preset.version or 1,
+                    Path(preset.given) if preset.version and not version else None,
                 )
-                for one, preset, number, given in zip(names, located, newest, presets, strict=True)
+                for one, preset in zip(names, located, strict=True)
             ],
             search_of=search_of,
             open_translator=partial(

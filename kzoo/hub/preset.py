@@ -84,9 +84,14 @@ class Preset:
             parts = self.given.partition("@")[0].rstrip("/").split("/")
             return parts[-2] if self.given.startswith("kaggle:") and parts[-1].isdecimal() else parts[-1]
         place = self.place.resolve()
-        versions = Path(self.given or self.place).resolve()
-        inside = place.name == "preset" or place.parent == versions
+        inside = place.name == "preset" or self.version
         return place.parent.name if inside else place.name
+
+    @property
+    def version(self) -> int | None:
+        """The number that names its folder, if it was found in the folder of its versions; else `None`."""
+        place, given = self.place.resolve(), Path(self.given or self.place).resolve()
+        return int(place.name) if place.parent == given and place.name.isdecimal() else None
 
     @unlocked
     def metadata(self) -> dict:

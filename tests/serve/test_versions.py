@@ -49,6 +49,18 @@ def test_the_newest_version_is_the_greatest_number_of_a_preset(folder):
     assert newest_version(folder) == 10
     assert (locate(folder).place, locate(folder).name) == (folder / "10", "tiny")
     assert newest_version(folder / "1") is newest_version(folder / "missing") is None
+    found = locate(folder)
+    shutil.copytree(folder / "1", folder / "13")
+    assert (found.version, locate(folder).version, locate(folder / "13").version) == (10, 13, None)
+
+
+def test_a_preset_beside_folders_of_versions_is_none_of_them(folder):
+    shutil.move(folder / "1", folder / "10")
+    shutil.copytree(folder / "10", folder, dirs_exist_ok=True)
+    assert (locate(folder).place, locate(folder).version) == (folder, None)
+    with serving(folder) as (_, port):
+        status = json.loads(ask(port, "GET", "/v1/models/tiny")[1])["model_version_status"]
+    assert [one["version"] for one in status] == ["1"]
 
 
 def test_a_request_is_answered_while_a_new_version_is_taken_up(folder):
