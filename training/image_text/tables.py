@@ -36,7 +36,7 @@ from kzoo.evaluation import evaluate, find_meteor
 from kzoo.evaluation.ambiguous_words import score_scenes
 from kzoo.evaluation.scores import METEOR_LEFT_OUT, markdown_table
 from kzoo.files import atomic_write, write_json
-from kzoo.images import image_rows, shown_images
+from kzoo.images import CheckedImages, image_rows, shown_images
 from kzoo.presets.image_text import PICTURE
 from kzoo.training import Recipe
 from kzoo.training.corpus import recipe_corpus
@@ -228,7 +228,7 @@ def score(translator, recipe: Recipe, corpus, split: str, images) -> dict:
     return scores
 
 
-def pictures(translator, corpus, split: str) -> dict[str, np.ndarray | None]:
+def pictures(translator, corpus, split: str) -> dict[str, CheckedImages | None]:
     """Return a test set's pictures in the right order, shuffled, and blank (grey, or zero features)."""
     if translator.image_shape is None:
         return {"": None}
