@@ -12,6 +12,9 @@ from kzoo.serve.served import Served
 from kzoo.text.languages import Direction, common_code, main_code, matching_code
 
 CANDIDATES = 3  # languages that a text may be in, as LibreTranslate lists them
+# Percent. Of one to three words of Multi30k in four languages, 2 % were in another language than the one
+# found if its confidence was higher, else 62 %.
+TOLD = 50
 
 
 class ServedPair(NamedTuple):
@@ -66,10 +69,33 @@ class Directions:
         listed = f"{start} to {', '.join(self.targets[start])}" if start else f"from {', '.join(known)}"
         raise UserError(f"no model translates {source:.40} to {target:.40}; known: {listed}")
 
+    def told(self, own: list[Detected], together: list[Detected], target: str) -> Detected:
+        """Return the language that a text is translated from.
+
+        LibreTranslate takes one language for all texts of a list. Here, it is only that of texts that do not
+        tell theirs, such as "OK", and of those in a language that no model translates to the target.
+
+        Args:
+            own: the languages that the text may be in, best first.
+            together: those that all texts of the list together may be in.
+            target: the language to translate to.
+        """
+        end = matching_code(target, list(self.targets))
+        likely = [*filter(_is_told, own), *(list(filter(_is_told, together)) or together)]
+        for language in [one.language for one in likely]:
+            if end in self.targets[language]:
+                confidence = (one.confidence for one in own if one.language == language)
+                return Detected(next(confidence, 0.0), language)
+        return own[0]
+
     @cached_property
     def identifier(self) -> "Identifier":
         """What identifies the language of a text, among those served."""
         return Identifier(self.targets)
+
+
+def _is_told(candidate: Detected) -> bool:
+    return candidate.confidence > TOLD
 
 
 class Identifier:
@@ -100,6 +126,8 @@ class Identifier:
 
     def __call__(self, text: str) -> list[Detected]:
         """Return the most likely languages of a text, best first."""
-        found = self._identifier.rank(text)[:CANDIDATES]
+        found = self._identifier.rank(text)
         percent = [Detected(float(round(100 * share)), self._codes[code]) for code, share in found]
-        return [percent[0], *(other for other in percent[1:] if other.confidence)]
+        # LibreTranslate takes a text that tells nothing as English.
+        percent.sort(key=lambda one: (-one.confidence, main_code(one.language) != "en"))
+        return [percent[0], *(other for other in percent[1:CANDIDATES] if other.confidence)]

@@ -65,6 +65,28 @@ def test_the_texts_of_one_request_may_be_of_several_presets(models):
     assert html.json()["translatedText"].startswith("<p>")
 
 
+def test_a_text_of_a_list_that_cannot_be_told_is_in_the_language_of_the_list(models):
+    """LibreTranslate takes one language for all texts of a list."""
+    pytest.importorskip("py3langid")
+    french = pope.__wrapped__()
+    french.source_language, french.target_language = "fr", "en"
+    both = {"en-de": models["first"], "fr-en": french}
+    dogs, men, other = "two dogs with.", "man", "étang."
+    mixed, untold, alone = ask(
+        both,
+        libre("auto", "de", q=[dogs, men, other]),
+        libre("auto", "de", q=men),
+        libre("auto", "de", q=other),
+    )
+    expected = models["first"].translate([dogs, men, other], split_sentences=True)
+    assert mixed.json()["translatedText"] == expected
+    languages = [tuple(one.values()) for one in mixed.json()["detectedLanguage"]]
+    assert languages == [(98.0, "en"), (33.0, "en"), (1.0, "en")]
+    assert untold.json()["translatedText"] == expected[1]
+    assert untold.json()["detectedLanguage"] == {"confidence": 33.0, "language": "en"}
+    assert alone.status_code == 400 and "fr" in alone.json()["error"]
+
+
 def test_a_direction_that_none_has_is_refused_with_those_known(models):
     target, source = ask(models, libre("en", "nl"), libre("nl", "en"))
     assert target.status_code == source.status_code == 400
