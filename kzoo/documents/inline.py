@@ -12,6 +12,7 @@ from kzoo.text.alignment import Alignment
 OPEN, NUMBERED, CLOSE = "\ufdd0", "\ufdd1", "\ufdd2"
 MARK = f"{OPEN}[0-9]+{NUMBERED}|{CLOSE}"
 NO_MARKS = str.maketrans("", "", OPEN + NUMBERED + CLOSE)
+NO_BREAK = "\u00a0\u202f\u2007"  # spaces; the last is as wide as a digit
 LAST_SPACE, SECOND_SPACE = re.compile(f" ((?:{MARK})*)$"), re.compile(f"(?<= )((?:{MARK})+) ")
 
 Piece = Union[str, "Inline"]
@@ -114,8 +115,9 @@ def _translated(runs: list[Run], translations: Mapping[str, str]) -> list[Piece]
         if not text:
             new += run
         elif translation := translations[text]:
-            begin, end = _edges(whole(run))
-            new += joined([begin, *pieces_of(translation, nodes), end])
+            source = whole(run)
+            begin, end = _edges(source)
+            new += joined([begin, *pieces_of(_with_no_breaks(translation, source), nodes), end])
         else:
             return None
     return new
@@ -243,6 +245,36 @@ def _marked(run: list[Piece]) -> tuple[str, list]:
     text = " ".join(with_marks(numbered(run)).split())
     text = LAST_SPACE.sub(r"\1", SECOND_SPACE.sub(r"\1", f" {text} "))[1:]
     return (text, nodes) if any(map(_has_text, run)) else ("", nodes)
+
+
+def _with_no_breaks(translation: str, source: str) -> str:
+    """Return a translation with the source's no-break spaces, where it has a space beside the same."""
+    if not any(map(source.__contains__, NO_BREAK)):
+        return translation
+    words, spaces = re.split(r"(\s)", source), {}
+    for before, space, after in zip(words[::2], words[1::2], words[2::2], strict=False):
+        if space in NO_BREAK:
+            spaces[_beside(before, after)] = space
+    words = re.split(r"(\s)", translation)
+    for at in range(1, len(words), 2):
+        before, after = (re.sub(MARK, "", word) for word in words[at - 1 : at + 2 : 2])
+        words[at] = spaces.get(_beside(before, after), words[at])
+    return "".join(words)
+
+
+def _beside(before: str, after: str) -> tuple[str, str]:
+    """Return what a no-break space stands beside: a mark, a number, or else both words."""
+    before, after = _without_marks(before), _without_marks(after[::-1])[::-1]
+    if not re.search(r"\w", after):
+        return "", after
+    if not re.search(r"\w", before) or re.search(r"\d", before):
+        return before, ""
+    return "" if re.search(r"\d", after) else before, after
+
+
+def _without_marks(word: str) -> str:
+    """Return a word without the marks that it begins with; of marks alone, the last."""
+    return re.sub(r"^\W+(?=.)", "", word)
 
 
 def _edges(text: str) -> tuple[str, str]:

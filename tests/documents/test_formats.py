@@ -76,6 +76,17 @@ def test_docx_of_an_independent_writer(tmp_path, capitals):
     }
 
 
+def test_no_break_spaces_stay_in_docx(tmp_path, capitals):
+    docx = pytest.importorskip("docx")
+    document = docx.Document()
+    paragraph = document.add_paragraph("It is 10\xa0")
+    paragraph.add_run("km").bold = True
+    paragraph.add_run(" or 6\xa0miles.")
+    document.save(tmp_path / "a.docx")
+    (new,) = docx.Document(capitals(tmp_path / "a.docx")[0]).paragraphs
+    assert looks(new) == [("IT IS 10\xa0", None), ("KM", True), (" OR 6\xa0MILES.", None)]
+
+
 def test_what_a_paragraph_of_word_can_have(tmp_path, capitals):
     """Links, bookmarks, marks of spelling, deleted text, notes, fields and a text box in a run."""
     body = (

@@ -8,6 +8,7 @@ from message_of import message_of
 
 pytest.importorskip("bs4")
 
+from kzoo.documents.inline import CLOSE, NUMBERED, OPEN  # noqa: E402
 from kzoo.documents.markup import Markup  # noqa: E402
 
 WORDS = {
@@ -26,6 +27,7 @@ KEPT = (
     "<code>A</code><pre>A</pre><script>A</script><!--A-->"
     '<p translate="no">A</p><p class="notranslate">A</p><p title="A"></p>'
 )
+BOLD_10 = f"{OPEN}0{NUMBERED}10{CLOSE}"
 
 
 def translated(html, aligned, words=WORDS):
@@ -86,6 +88,26 @@ def test_elements_follow_words_to_other_places(html, expected):
 def test_an_element_whose_words_share_a_translation_is_translated_apart():
     words = {"good bye": "Wiedersehen", "good": "gut", "bye": "tschüs"}
     assert translated("<i>good</i> <b>bye</b>", lambda *_: [0], words) == "<i>gut</i> <b>tschüs</b>"
+
+
+@pytest.mark.parametrize(
+    ("html", "translation", "expected"),
+    [
+        ("<p>It is 10&nbsp;km.</p>", "Es sind 10 km.", "<p>Es sind 10&nbsp;km.</p>"),
+        ("10&nbsp;000\u202fmiles to go", "Noch 10 000 Meilen", "Noch 10&nbsp;000\u202fMeilen"),
+        ("<b>10</b>&nbsp;km and 5&nbsp;%", BOLD_10 + " km und 5 %", "<b>10</b>&nbsp;km und 5&nbsp;%"),
+        ("In fig.&nbsp;3, Ann&nbsp;Lee", "In Abb. 3 Ann Lee", "In Abb.&nbsp;3 Ann&nbsp;Lee"),
+        ("«\xa0Oui\xa0!\xa0»", "« Ja ! »", "«&nbsp;Ja&nbsp;!&nbsp;»"),
+        ("Mr.&nbsp;Lee is in. He waits.", "Lee ist da. Er wartet.", "Lee ist da. Er wartet."),
+        ("A&nbsp;dog", "Ein Hund", "Ein Hund"),
+        ("<b>10</b>&nbsp;km and 10&nbsp;km.", BOLD_10 + " km.", "<b>10</b>&nbsp;km."),
+        ("10 km", "10 km", "10 km"),
+    ],
+)
+def test_no_break_spaces_stay_beside_what_they_were_beside(html, translation, expected):
+    markup = Markup(html)
+    (text,) = markup.texts
+    assert markup.translated({text: translation}) == expected
 
 
 @pytest.mark.parametrize("gap", ["", "\n", " \n\n"])
