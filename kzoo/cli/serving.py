@@ -99,7 +99,7 @@ def serve(
         from kzoo.engine.loaded_models import LoadedModels
         from kzoo.serve import Keys
         from kzoo.serve import serve as serve_forever
-        from kzoo.serve.server import LOG_FORMAT
+        from kzoo.serve.server import LOG_FORMAT, startup_lines
 
         accepted = keys and Keys.read(keys)  # before presets are downloaded
         located = [locate(preset) for preset in presets]
@@ -111,7 +111,6 @@ def serve(
             gnmt=gnmt,
             max_length=max_length,
         )
-        searches = list(map(search_of, located))
         models = ModelsToServe(
             presets=[
                 NamedPreset(
@@ -141,11 +140,7 @@ def serve(
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{listening.getsockname()[1]}/"
         listening.listen()  # so that clients that read the line can connect
-        lines = [
-            f"{model.name}: {address}, {model.engine}, {search}, Ctrl-C stops it"
-            for model, search in zip(served, searches, strict=True)
-        ]
-        print(*lines, sep="\n", flush=True)
+        print(*startup_lines(served, address, accepted), sep="\n", flush=True)
         new_versions = models.new_versions(served[0].metrics)
         serve_forever(served, listening, allow_host or (), allow_origin or (), accepted, new_versions)
 

@@ -6,6 +6,7 @@ import logging
 import socket
 from collections.abc import Collection, Sequence
 from functools import partial
+from urllib.parse import quote
 
 import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
@@ -18,6 +19,7 @@ from kzoo.serve.metrics import Counted, Metrics
 from kzoo.serve.served import Served
 from kzoo.serve.startup import end_on_sigterm, most_files
 from kzoo.serve.versions import NewVersions, VersionedApp
+from kzoo.text.languages import SHOWN
 
 # Seconds after SIGTERM: first, waiting sentences are refused, so that their clients can ask another server;
 # later, running batches are cancelled. By default, Kubernetes kills the process after 30.
@@ -60,6 +62,28 @@ def serve(
     with contextlib.suppress(KeyboardInterrupt):
         hosts = allow_hosts if limited else None
         GracefulServer(served, hosts, allow_origins, keys, new_versions).run(sockets=[listening])
+
+
+def startup_lines(models: Sequence[Served], address: str, keys: Keys | None) -> list[str]:
+    """Return a line for each model: its name, its page, its directions, its engine and its search.
+
+    Args:
+        models: those served.
+        address: of the server, with a slash at the end.
+        keys: as in `create_app`. With keys, there are no pages.
+    """
+    own = "v1/models/{}" if keys else "pages/{}/"
+    lines = []
+    for model in models:
+        path, pairs = own.format(quote(model.name)) if len(models) > 1 else "", model.translator.directions
+        codes = sorted({code for pair in pairs for code in pair})
+        named = ", ".join(codes) if len(codes) <= SHOWN else f"{len(codes)} languages"
+        directions = (
+            f"{len(pairs):,} directions of {named}" if len(pairs) > 1 else " to ".join(*pairs or [""])
+        )
+        parts = [f"{model.name}: {address}{path}", directions, model.engine, str(model.settings)]
+        lines.append(", ".join([*filter(None, parts), "Ctrl-C stops it"]))
+    return lines
 
 
 class GracefulServer(uvicorn.Server):

@@ -1,5 +1,7 @@
 """Several presets in one server, and one table of directions for LibreTranslate's API."""
 
+import hashlib
+
 import msgspec
 import pytest
 from asking import answers
@@ -7,8 +9,9 @@ from test_openapi import references
 from tiny_models import BEAM, bridge, pictures, pope
 
 from kzoo.decoding import SearchSettings
-from kzoo.serve import Served, create_app
+from kzoo.serve import Keys, Served, create_app
 from kzoo.serve.metrics import Metrics
+from kzoo.serve.server import startup_lines
 
 TEXTS = ["two dogs.", "ein mann."]
 
@@ -129,3 +132,16 @@ def test_each_model_has_its_addresses_and_page_and_all_are_counted(models):
     assert references(found) == {f"#/components/schemas/{name}" for name in found["components"]["schemas"]}
     calls = [call["operationId"] for methods in found["paths"].values() for call in methods.values()]
     assert len(calls) == len(set(calls))
+
+
+@pytest.mark.parametrize("keys", [None, Keys([hashlib.sha256(b"key").digest()])])
+def test_the_first_lines_name_each_model_its_directions_and_an_address_of_its_own(models, keys):
+    served = [Served(model, name, metrics=Metrics()) for name, model in models.items()]
+    lines = [line.partition(": ") for line in startup_lines(served, "http://test/", keys)]
+    assert [name for name, *_ in lines] == [*models]
+    assert "en to de" in lines[0][2] and "6 directions" in lines[1][2] and "de, en, fr" in lines[1][2]
+    pages = [rest.split(",")[0].removeprefix("http://test") for *_, rest in lines]
+    assert len(set(pages)) == len(models)
+    headers = {"Authorization": "Bearer key"}
+    found = answers(create_app(served, keys=keys), [("GET", page, {"headers": headers}) for page in pages])
+    assert [answer.status_code for answer in found] == [200] * len(models)
