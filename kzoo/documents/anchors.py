@@ -1,10 +1,10 @@
 """Elements within a sentence that are no part of it, such as a note's number: each stays behind its word."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from kzoo.documents.inline import Inline, Piece, Segment, joined, unwrapped, whole
+from kzoo.documents.inline import Inline, Piece, Segment, joined, unwrapped
 
 HYPHENS = "-'’/_"
 ENDS = {*".!?…。！？"}
@@ -36,10 +36,12 @@ def anchored(segment: Segment, is_anchored: Test, is_unseen: Test = lambda _: Fa
     def put(new: list[Piece]):
         segment.put(unwrapped(new, _around))
 
-    return segment._replace(pieces=_anchored(segment.pieces, is_anchored, is_unseen), put=put)
+    return segment._replace(pieces=_anchored(segment.pieces, is_anchored, is_unseen, {}), put=put)
 
 
-def _anchored(pieces: list[Piece], is_anchored: Test, is_unseen: Test, after: str = "") -> list[Piece]:
+def _anchored(
+    pieces: list[Piece], is_anchored: Test, is_unseen: Test, known: dict[int, str], after: str = ""
+) -> list[Piece]:
     """Return pieces, which a text follows, with the words that elements stand behind as `Inline`."""
     found, followed = [], [*pieces, after]
 
@@ -48,17 +50,34 @@ def _anchored(pieces: list[Piece], is_anchored: Test, is_unseen: Test, after: st
 
     for number, piece in enumerate(pieces, 1):
         # The next word is in one of two: a space or a mark may stand between elements.
-        following = whole(list(itertools.takewhile(goes_on, followed[number : number + 2])))
+        following = _opening(itertools.takewhile(goes_on, followed[number : number + 2]), known)
         if isinstance(piece, str):
             found.append(piece)
         elif not is_anchored(piece):
-            found.append(piece._replace(pieces=_anchored(piece.pieces, is_anchored, is_unseen, following)))
+            inner = _anchored(piece.pieces, is_anchored, is_unseen, known, following)
+            found.append(piece._replace(pieces=inner))
         else:
             element = piece._replace(pieces=[])  # as it is
             before = found[-1] if found else ""
             new = _behind_a_word(element, before, following, is_unseen(element))
             found[-1:] = new or [*found[-1:], element]
     return joined(found)
+
+
+def _opening(pieces: Iterable[Piece], known: dict[int, str]) -> str:
+    """Return the first character of pieces, and a letter behind it: what `_behind_a_word` asks for.
+
+    Elements are looked into once: theirs are put into `known`, by the elements' ids.
+    """
+    text = ""
+    for piece in pieces:
+        if isinstance(piece, str):
+            text += piece
+            continue
+        if id(piece) not in known:
+            known[id(piece)] = _opening(piece.pieces, known)
+        text += known[id(piece)]
+    return text[:1] + next(filter(str.isalpha, text[1:]), "")
 
 
 def _behind_a_word(element: Inline, before: Piece, following: str, unseen: bool) -> list[Piece] | None:

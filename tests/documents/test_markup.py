@@ -126,11 +126,18 @@ def test_deep_elements_are_refused():
     assert "nested too deeply" in message_of(Markup, "<p>" * 5000 + "a")
 
 
-@pytest.mark.parametrize("end", ["</sup>", "<img></sup>"])  # the picture ends the text
-def test_the_work_grows_with_the_levels_alone(end):
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("<sup>", "</sup>"),
+        ("<sup>", "<img></sup>"),  # the picture ends the text
+        ("<b>a<img>", "</b>"),
+    ],
+)
+def test_the_work_grows_with_the_levels_alone(begin, end):
     def calls(levels):
         """Return the number of calls of the functions that look at elements."""
-        modules = "kzoo.documents.inline", "kzoo.documents.markup", "bs4.element"
+        modules = "kzoo.documents.anchors", "kzoo.documents.inline", "kzoo.documents.markup", "bs4.element"
         count, files = 0, {sys.modules[name].__file__ for name in modules}
 
         def called(frame, event, _):
@@ -139,7 +146,7 @@ def test_the_work_grows_with_the_levels_alone(end):
 
         sys.setprofile(called)
         try:
-            Markup("text " + "<sup>" * levels + "1a" + end * levels)
+            Markup("text " + begin * levels + "1a" + end * levels)
         finally:
             sys.setprofile(None)
         return count
