@@ -13,6 +13,7 @@ import random
 import re
 import tempfile
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 import sacrebleu
@@ -20,6 +21,8 @@ from eflomal import Aligner
 
 from kzoo.data import open_corpus
 from kzoo.documents import translate_document
+from kzoo.documents.placeholders import keeping
+from kzoo.documents.translating import next_step, translate_texts
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.presets import locate
 from kzoo.text.glossary import ENDING
@@ -27,6 +30,17 @@ from kzoo.text.glossary import ENDING
 SPLIT = "test_2016_flickr"
 WORD = re.compile(r"\w+")
 CAPTIONS, LONGEST = 300, 3  # with an element each, of up to so many words
+SPLITS, PLACED = ("test_2016_flickr", "test_2017_flickr", "test_2018_flickr"), 200  # most with a placeholder
+PLACEHOLDERS = ("{0}", "%s", "{{name}}", "https://example.com/a?b=1")
+# What a placeholder replaces in a caption and in its reference; the rest is group 1.
+REPLACED = {
+    "a number": (r"(?:Two|Three|Four|Five) (.*)", r"(?:Zwei|Drei|Vier|Fünf) (.*)"),
+    "who it is": (
+        r"A (?:man|woman|boy|girl|dog) (.*)",
+        r"Ein (?:Mann|Junge|Mädchen|Hund) (.*)|Eine Frau (.*)",
+    ),
+    "the last words": (r"(.*) (?:a|the) \w+\.", r"(.*) (?:ein|eine[mnrs]?|de[mnrs]|das|die) [A-ZÄÖÜ]\w+\."),
+}
 COMMON, ALIKE = 3, 4 / 5  # a term's least occurrences, and the share that references translate alike
 
 
@@ -43,6 +57,9 @@ def main():
     pairs = [*zip(english, usual, strict=True), *zip(english, german, strict=True)]
     links = aligned([*pairs, *trained])
     elements(translator, english, german, usual, links)
+    placeholders(
+        translator, [pair for split in SPLITS for pair in zip(*corpus.pairs(split, "en", "de"), strict=True)]
+    )
     glossaries(translator, english, german, usual, links[len(english) : len(pairs)])
 
 
@@ -98,6 +115,49 @@ def elements(translator, english, german, usual, links):
     print(f"{CAPTIONS} captions with an element: {same} translations are those without,", end=" ")
     print("{:.1f} BLEU, without elements {:.1f};".format(*scores), end=" ")
     print(f"of {sure} elements of which it is sure, {right} stand where the aligner has their words")
+
+
+def placeholders(translator, pairs):
+    """Print what becomes of captions in which a placeholder stands for a part."""
+
+    def translate(texts: list[str]) -> list[str]:
+        return translator.translate(texts, split_sentences=False)
+
+    print("| stands for | captions | translated whole | BLEU, chrF2 | words around it by themselves |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    for name, patterns in REPLACED.items():
+        rows = []
+        for pair in pairs:
+            found = [re.fullmatch(pattern, text) for pattern, text in zip(patterns, pair, strict=True)]
+            if all(found) and len(rows) < PLACED:
+                rests = (next(filter(None, one.groups())) for one in found)
+                one = PLACEHOLDERS[len(rows) % len(PLACEHOLDERS)]
+                rows.append(
+                    [f"{rest} {one}." if name == "the last words" else f"{one} {rest}" for rest in rests]
+                    + [one]
+                )
+        texts, references, used = zip(*rows, strict=True)
+        apart = []
+        new = translate_texts(list(texts), translate, translator, ("en", "de"), apart)
+        scores = []
+        for some in (new, by_themselves(translate, texts)):
+            # As one word, or the marks in it would count.
+            sides = [
+                [text.replace(one, "Platzhalter") for text, one in zip(side, used, strict=True)]
+                for side in (some, references)
+            ]
+            scores.append(f"{bleu(*sides):.1f}, {sacrebleu.corpus_chrf(sides[0], [sides[1]]).score:.1f}")
+        print(f"| {name} | {len(rows)} | {1 - len(apart) / len(rows):.0%} | {' | '.join(scores)} |")
+
+
+def by_themselves(translate, texts: Sequence[str]) -> list[str]:
+    """Return translations as if the model had lost all placeholders, and the numbers for them."""
+    steps = keeping(list(texts), [])
+    _, asked = next(steps)
+    for _ in range(3):  # the sentences, and those with numbers, twice
+        _, asked = steps.send([""] * len(asked))
+    _, found = next_step(steps, translate(asked))
+    return found
 
 
 def glossaries(translator, english, german, usual, links):

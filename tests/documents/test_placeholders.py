@@ -21,6 +21,7 @@ from kzoo.documents.placeholders import has_words, keeps
         ("Open [X5X] or [X 5X], a [X12X].", ["[X5X]", "[X12X]"]),
         ("Tom &amp; {n, plural, other {# cats}}", ["&amp;", "{n, plural, other {# cats}}"]),
         ("# of :count, $t(my.key), #tag, C#, a: b", ["#", ":count", "$t(my.key)", "#tag"]),
+        ("第18章有1,000人", ["18", "1,000"]),  # of languages without spaces
     ],
 )  # fmt: skip
 def test_what_is_a_placeholder(text, placeholders):
@@ -37,18 +38,54 @@ def losing(text):
     return re.sub(r"\{.*?\}", "", text).upper() + "." * (text == "See")
 
 
+def without_numbers(text):
+    return losing(re.sub(r"\d+", "", text))
+
+
 def test_lost_ones_are_put_between_the_translated_parts():
-    translator = MadeUp(losing)
+    translator = MadeUp(without_numbers)
     found = translator.texts(["A dog. See {x}, it runs!", "{x}", "A dog."], "en")
     assert found == ["A DOG. SEE {x}, IT RUNS!", "{x}", "A DOG."]
-    assert translator.asked == ["A dog.", "See {x}, it runs!", "See", "it runs"]
+    stood_in = ["See 18, it runs!", "See 13, it runs!"]
+    assert translator.asked == ["A dog.", "See {x}, it runs!", *stood_in, "See", "it runs"]
 
 
 def test_elements_around_lost_ones_stay():
     (text,) = texts(["Press ", Inline("b", ["{x} and"]), " go."])
-    (found,) = MadeUp(losing, in_order).texts([text], "en")
+    (found,) = MadeUp(without_numbers, in_order).texts([text], "en")
     assert whole(pieces_of(found)) == "PRESS {x} AND GO."
     assert pieces_of(found)[1].pieces == ["{x} AND"]
+
+
+@pytest.mark.parametrize("text", ["写信给a@b.org", "见https://a.b/c。好", "第18章"])
+def test_words_beside_a_placeholder_without_a_space_are_words(text):
+    assert has_words(text)
+
+
+def test_numbers_stand_in_for_lost_ones():
+    """The model copies numbers, but not what it has no characters for: the sentence remains whole."""
+    translator = MadeUp(losing)
+    found = translator.texts(["See {x} of {y} and 18 dogs.", "A {y} dog."], "en")
+    assert found == ["SEE {x} OF {y} AND 18 DOGS.", "A {y} DOG."]
+    assert translator.asked[2:] == ["See 13 of 19 and 18 dogs.", "A 18 dog."]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "translations", "expected"),
+    [
+        ("A {x} dog.", {"A 18 dog.": "A DOG."}, "A {x} DOG."),
+        ("A {x} dog.", {"A 18 dog.": "18 OF 18 DOGS."}, "A {x} DOG."),
+        ("A {x} dog.", {"A 18 dog.": "AN 18-YEAR-OLD."}, "A {x} DOG."),
+        ("A {x} dog.", {"A 18 dog.": "有18个人。"}, "有{x}个人。"),
+        ("A {x}-year-old.", {"A 18-year-old.": "18-JÄHRIGE."}, "{x}-JÄHRIGE."),
+        ("A 7 dog.", {"A 7 dog.": "SEVEN DOGS."}, "A 7 DOG."),
+        ("A {x} dog.", {"A 18 dog.": "A DOG.", "A 13 dog.": "A DOG.", "dog": "PET"}, "A {x} PET."),
+    ],
+)
+def test_a_stand_in_comes_through_once_as_a_word_of_its_own(sentence, translations, expected):
+    """Otherwise another is tried, and then the words around it are translated by themselves."""
+    translator = MadeUp(lambda text: translations.get(text) or losing(text))
+    assert translator.texts([sentence], "en") == [expected]
 
 
 def test_a_text_whose_parts_bring_new_ones_has_no_translation():
