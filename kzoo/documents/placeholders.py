@@ -1,6 +1,6 @@
 """What a translation must hold exactly as its text does: numbers, addresses, and what programs fill in."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator
 
 import regex
@@ -48,6 +48,17 @@ def keeps(text: str, translation: str, numbers: bool = True) -> bool:
         numbers: bool. Whether numbers count.
     """
     return _placeholders(text, numbers) == _placeholders(translation, numbers)
+
+
+def same_places(text: str, translation: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Return where each of a text's placeholders is, and where it is in the translation, if it is there."""
+    places = defaultdict(list)
+    for match in PLACEHOLDER.finditer(translation):
+        places[match[0]].append(match.span())
+    # Of the same one in several places, the first is the first.
+    return [
+        (match.span(), places[match[0]].pop(0)) for match in PLACEHOLDER.finditer(text) if places[match[0]]
+    ]
 
 
 def keeping(sentences: list[str], in_parts: list[str]) -> Generator[tuple[str, list], list, list[str]]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator
 
 from kzoo.documents.inline import parts, pieces_of, placed, plain, with_marks
-from kzoo.documents.placeholders import has_words, keeping, unended
+from kzoo.documents.placeholders import has_words, keeping, same_places, unended
 from kzoo.text.alignment import Alignment
 from kzoo.text.languages import Direction, is_chinese_or_japanese
 from kzoo.text.sentences import split_sentences
@@ -117,7 +117,7 @@ def _translated(
         return "".join(translation for _, translation, _ in rows)
     if any(attention is None and known[one.strip()] != one.strip() for one, _, attention in rows):
         return None
-    pieces = placed(pieces_of(text), Alignment(rows, target))
+    pieces = placed(pieces_of(text), Alignment(rows, target, same_places))
     return None if pieces is None else with_marks(pieces)
 
 

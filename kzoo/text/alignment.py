@@ -8,7 +8,7 @@ its first head alone, 37 %.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from kzoo.text.languages import has_spaces
 from kzoo.text.pieces import SPACE
 
 WORD, CHARACTER = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]"), re.compile(r"\S")
+Span = tuple[int, int]  # the beginning and the end of a place in a text
 # A sentence's S subwords, its translation's T subwords, and the attention of these to those, `(T, S)`.
 Attention = tuple[Sequence[str], Sequence[str], np.ndarray]
 
@@ -27,24 +28,38 @@ class Alignment:
         sentences: for each sentence of the text, it, its translation and the attention; `None`: the
             translation is the sentence. White space at their ends belongs to them.
         target: the language of the translation.
+        known: function from a sentence and its translation to pairs of places in them that belong together,
+            whatever the attention says; each is then a word. By default, there are none.
 
     Attributes:
         translation: str.
         words: the beginning and the end of each word or mark in it.
     """
 
-    def __init__(self, sentences: Iterable[tuple[str, str, Attention | None]], target: str | None):
+    def __init__(
+        self,
+        sentences: Iterable[tuple[str, str, Attention | None]],
+        target: str | None,
+        known: Callable[[str, str], Sequence[tuple[Span, Span]]] = lambda *_: (),
+    ):
         self._text, self.translation, self.words, self._sentences = "", "", [], []
+        letters, lettered = [], []
         for sentence, translation, attention in sentences:
-            found = (WORD if has_spaces(target) else CHARACTER).finditer(translation)
-            words = [word.span() for word in found]
+            pairs = known(sentence, translation)
+            words = _words(translation, target, [own for _, own in pairs])
             shares = _shares(sentence, translation, words, attention)
+            letters += map(str.isalnum, sentence)
+            lettered += [translation[start].isalnum() for start, _ in words]
+            for (start, stop), own in pairs:
+                word = words.index(own)
+                shares[word], shares[:, start:stop], shares[word, start:stop] = 0, 0, 1
+                letters[len(self._text) + start : len(self._text) + stop] = [True] * (stop - start)
+                lettered[len(self.words) + word] = True
             self._sentences.append((len(self._text), len(self.words), shares))
             place = len(self.translation)
             self.words += [(place + start, place + stop) for start, stop in words]
             self.translation, self._text = self.translation + translation, self._text + sentence
-        self._letters = np.array([character.isalnum() for character in self._text], bool)
-        self._lettered = np.array([self.translation[start].isalnum() for start, _ in self.words], bool)
+        self._letters, self._lettered = np.array(letters, bool), np.array(lettered, bool)
 
     def words_of(self, start: int, stop: int, free: Sequence[bool]) -> tuple[float, int, int] | None:
         """Return the sequence of words that part of the text is aligned with.
@@ -91,7 +106,18 @@ class Alignment:
                 yield from enumerate(own - other, first)
 
 
-def _shares(text: str, translation: str, words: list[tuple[int, int]], attention: Attention | None):
+def _words(translation: str, target: str | None, whole: Sequence[Span]) -> list[Span]:
+    """Return the places of words and marks; those given are one each, and no word goes beyond them."""
+    pattern, found, place = WORD if has_spaces(target) else CHARACTER, [], 0
+    for start, stop in [*sorted(whole), (len(translation), None)]:
+        found += [word.span() for word in pattern.finditer(translation, place, start)]
+        if stop:
+            found.append((start, stop))
+            place = stop
+    return found
+
+
+def _shares(text: str, translation: str, words: list[Span], attention: Attention | None):
     """Return each word's share of the attention to each character of the text, `(words, characters)`."""
     if attention is None:
         place = np.arange(len(text))

@@ -85,6 +85,19 @@ def test_elements_follow_words_to_other_places(html, expected):
     assert translated(html, lambda source, target: order.get(len(source), range(len(target)))) == expected
 
 
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("Mail <a>a@b.org</a> now, <b>{{name}}</b>!", "Jetzt an <a>a@b.org</a>, <b>{{name}}</b>!"),
+        ("<b>Mail</b> a@b.org now, <i>{{name}}!</i>", "Jetzt <b>an</b> a@b.org, <i>{{name}}!</i>"),
+    ],
+)
+def test_elements_on_placeholders_stand_on_them(html, expected):
+    """Whatever the attention says of these."""
+    words = {"Mail a@b.org now, {{name}}!": "Jetzt an a@b.org, {{name}}!"}
+    assert translated(html, lambda *_: [2, 0, 3, 1], words) == expected
+
+
 def test_an_element_whose_words_share_a_translation_is_translated_apart():
     words = {"good bye": "Wiedersehen", "good": "gut", "bye": "tschüs"}
     assert translated("<i>good</i> <b>bye</b>", lambda *_: [0], words) == "<i>gut</i> <b>tschüs</b>"
