@@ -26,7 +26,7 @@ def read(path: Path) -> Content:
     try:
         store = pypo.pofile.parsestring(path.read_bytes())
     except (base.ParseError, ValueError) as error:
-        raise UserError(f"{path}: not a gettext catalogue ({first_line(error)})") from None
+        raise UserError(f"{path}: not a gettext catalogue ({first_line(error):.100})") from None
     if "charset=CHARSET" in store.parseheader().get("Content-Type", ""):  # xgettext's template
         store.updateheader()  # UTF-8
 

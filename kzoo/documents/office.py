@@ -17,8 +17,8 @@ from kzoo.documents.inline import Inline, Piece, Segment, joined, whole
 from kzoo.documents.xml import local_name, parsed, serialized
 
 PARTS = {
-    ".docx": (r"word/(document|header|footer|footnotes|endnotes)\d*\.xml", "word/"),
-    ".pptx": (r"ppt/(slides|notesSlides|diagrams)/\w+\.xml", "ppt/"),
+    ".docx": (r"word/(document|header|footer|footnotes|endnotes)\d*\.xml", "word/document"),
+    ".pptx": (r"ppt/(slides|notesSlides|diagrams)/\w+\.xml", "ppt/slides/"),
 }
 MARKED = "marked"  # an element around what a bookmark or a comment is on, while the document is read
 CONTAINERS = {"bdo", "customXml", "dir", "hyperlink", "ins", "moveTo", "sdt", "smartTag", MARKED}  # of runs

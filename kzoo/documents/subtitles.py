@@ -34,11 +34,15 @@ def read(path: Path) -> Content:
         text = content.decode(encoding)
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not valid {encoding.upper()} ({error.reason}): save it as UTF-8") from None
+    is_vtt = path.suffix.lower() == ".vtt"
+    if is_vtt != text.removeprefix("\ufeff").startswith("WEBVTT"):
+        begins = "does not begin" if is_vtt else "begins"
+        raise UserError(f"{path}: {begins} with WEBVTT, as a .vtt does: is its ending right?")
     if not CUE.search(text):
         raise UserError(f"{path}: has no subtitles of {path.suffix}")
     new = {}
     # Only WebVTT has entities.
-    unescape, escape = (html.unescape, _escaped) if path.suffix.lower() == ".vtt" else (str, str)
+    unescape, escape = (html.unescape, _escaped) if is_vtt else (str, str)
 
     def segments() -> Iterator[Segment]:
         for cue in CUE.finditer(text):

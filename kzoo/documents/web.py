@@ -32,6 +32,8 @@ def read(path: Path) -> Content:
         page, encoding = html, None
     except UnicodeError:
         raise UserError(f"{path}: not valid {encoding:.40}, as it says: save it as UTF-8") from None
+    if (b"\0" if isinstance(page, bytes) else "\0") in page:
+        raise UserError(f"{path}: not a web page: it has bytes that are zero")
     markup = marked_up(page, str(path))
     encoding = encoding or markup.soup.original_encoding or "utf-8"  # BeautifulSoup guesses
     segments = (segment._replace(place=f"text {segment.place}") for segment in markup.segments)

@@ -34,6 +34,8 @@ def read(path: Path) -> Content:
     """Read an .xliff or .xlf, of one direction."""
     tree = parsed(path.read_bytes(), str(path))
     root = tree.getroot()
+    if local_name(root) != "xliff":
+        raise UserError(f"{path}: not XLIFF: its first element is {local_name(root)!r:.40}")
     files, names = list(root.iter("{*}file")), ("source-language", "target-language")
     if root.get("version", "").startswith("2"):
         files, names = [root], ("srcLang", "trgLang")

@@ -60,6 +60,7 @@ def lying(name: str) -> bytes:
         (lambda part: zipped(part, content=BOMB), "declares entities"),
         (lambda part: zipped(part, content=OUTSIDE), "declares entities"),
         (lambda part: zipped("other", content="<x/>"), "has no "),
+        (lambda part: zipped("word/styles.xml", "ppt/presentation.xml", content="<x/>"), "has no "),
     ],
 )  # fmt: skip
 def test_archives(tmp_path, monkeypatch, name, content, says):
@@ -82,11 +83,16 @@ def test_archives(tmp_path, monkeypatch, name, content, says):
         ("a.xlf", TWO_TARGETS.encode, "several languages, de-DE, de, fr"),
         ("a.json", lambda: b"[" * 100_000, "not JSON"),
         ("a.json", lambda: b'{"a": "b"', "not JSON"),
+        ("a.xlf", lambda: b"<html><p>a</p></html>", "not XLIFF"),
         ("a.srt", lambda: b"text", "no subtitles"),
         ("a.srt", lambda: b"1\n00:00:01,000 --> 00:00:02,000\n\xff\n", "not valid UTF-8"),
         ("a.vtt", lambda: b"WEBVTT\n\ntext", "no subtitles"),
         ("a.vtt", lambda: b"WEBVTT\n\n00:01.000 --> 00:02.000\n\xff\n", "not valid UTF-8"),
         ("a.po", lambda: b'msgid "a"\nmsgid "b"\nwhat\n', "not a gettext catalogue"),
+        ("a.po", lambda: b"PK\x03\x04" + b"\x81" * 1000, "not a gettext catalogue"),
+        ("a.vtt", lambda: b"1\n00:00:01,000 --> 00:00:02,000\na\n", "WEBVTT"),
+        ("a.srt", lambda: b"WEBVTT\n\n00:01.000 --> 00:02.000\na\n", "WEBVTT"),
+        ("a.html", lambda: zipped("a", content="<p>a"), "not a web page"),
         ("a.html", lambda: b"<p>" * 5000 + b"a", "nested too deeply"),
         ("a.docx", None, "No such file"),
     ],
@@ -96,7 +102,7 @@ def test_one_line(tmp_path, monkeypatch, name, content, says):
     if content:
         Path(name).write_bytes(content())
     message = message_of(translate_document, Path(name), Path(f"new-{name}"), MadeUp(str))
-    assert name in message and says in message
+    assert name in message and says in message and len(message) < 300
     assert os.listdir() == ([name] if content else [])
 
 

@@ -7,6 +7,7 @@ from kzoo.documents import translate_document
 
 CUE = "1\n00:00:01,000 --> 00:00:02,000\n{}\n"
 LONG = "Donaudampfschifffahrtsgesellschaft"
+HEADERS = {"vtt": "WEBVTT\n\n"}
 TAG = '<font color="#ffff00" face="Arial">'
 
 
@@ -40,7 +41,7 @@ def test_the_dashes_of_speakers_stay(tmp_path):
     ("ending", "text"), [("vtt", "Salt & <b>a < b</b>"), ("srt", "Salt &amp; <b>a &lt; b</b>")]
 )
 def test_the_entities_of_webvtt_are_characters(tmp_path, ending, text):
-    cue = CUE.format("Salt &amp; <b>a &lt; b</b>")
+    cue = HEADERS.get(ending, "") + CUE.format("Salt &amp; <b>a &lt; b</b>")
     path, output = tmp_path / f"a.{ending}", tmp_path / f"b.{ending}"
     path.write_text(cue, encoding="utf-8")
     model = MadeUp(lambda text: text.replace("Salt", "Salz"), in_order)
@@ -68,9 +69,9 @@ def test_cues_that_show_a_word_at_a_time(tmp_path):
 )
 def test_what_webvtt_escapes(tmp_path, text, language, lines):
     path, output = tmp_path / "a.vtt", tmp_path / "b.vtt"
-    path.write_text(CUE.format(text), encoding="utf-8")
+    path.write_text(HEADERS["vtt"] + CUE.format(text), encoding="utf-8")
     translate_document(path, output, MadeUp(lambda text: text.replace(" 卯", "卯")), "en", language)
-    assert output.read_text("utf-8") == CUE.format("\n".join(lines))
+    assert output.read_text("utf-8") == HEADERS["vtt"] + CUE.format("\n".join(lines))
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
