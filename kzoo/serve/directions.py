@@ -2,6 +2,7 @@
 
 import importlib.util
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -69,24 +70,31 @@ class Directions:
         listed = f"{start} to {', '.join(self.targets[start])}" if start else f"from {', '.join(known)}"
         raise UserError(f"no model translates {source:.40} to {target:.40}; known: {listed}")
 
-    def told(self, own: list[Detected], together: list[Detected], target: str) -> Detected:
-        """Return the language that a text is translated from.
+    def told(self, texts: list[str], candidates: list[list[Detected]], target: str) -> list[Detected]:
+        """Return the language that each text of a list is translated from.
 
-        LibreTranslate takes one language for all texts of a list. Here, it is only that of texts that do not
-        tell theirs, such as "OK", and of those in a language that no model translates to the target.
+        LibreTranslate takes one language for all texts. Here, it is only that of those that do not tell
+        theirs, such as "OK", and of those in a language that no model translates to the target.
 
         Args:
-            own: the languages that the text may be in, best first.
-            together: those that all texts of the list together may be in.
+            texts: those of the list.
+            candidates: the languages that each may be in, best first.
             target: the language to translate to.
         """
-        end = matching_code(target, list(self.targets))
-        likely = [*filter(_is_told, own), *(list(filter(_is_told, together)) or together)]
-        for language in [one.language for one in likely]:
-            if end in self.targets[language]:
-                confidence = (one.confidence for one in own if one.language == language)
-                return Detected(next(confidence, 0.0), language)
-        return own[0]
+        end, shares = matching_code(target, list(self.targets)), Counter()
+        likely = [list(filter(_is_told, some)) or some for some in candidates]
+        for text, some in zip(texts, likely, strict=True):
+            for one in some:
+                if end in self.targets[one.language]:
+                    shares[one.language] += one.confidence * len(text)
+        common = [language for language, _ in shares.most_common(1)]
+        found = []
+        for own in candidates:
+            is_served = _is_told(own[0]) and end in self.targets[own[0].language]
+            (language,) = [own[0].language] if is_served or not common else common
+            confidence = (one.confidence for one in own if one.language == language)
+            found.append(Detected(next(confidence, 0.0), language))
+        return found
 
     @cached_property
     def identifier(self) -> "Identifier":

@@ -70,8 +70,7 @@ def libretranslate_routes(models: Sequence[Served], keys: Keys | None, documents
         detected = None
         if asked.source == AUTO:
             plain = [" ".join(markup.texts) for markup in markups] if markups else texts
-            *several, together = await identified([*plain, "\n".join(plain)])
-            detected = [directions.told(own, together, asked.target) for own in several]
+            detected = directions.told(plain, await identified(plain), asked.target)
         sources = [one.language for one in detected] if detected else [asked.source] * len(texts)
         pairs = [directions.resolved(source, asked.target) for source in sources]
         if markups:
