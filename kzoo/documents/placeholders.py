@@ -61,19 +61,26 @@ def same_places(text: str, translation: str) -> list[tuple[tuple[int, int], tupl
     ]
 
 
-def keeping(sentences: list[str], in_parts: list[str]) -> Generator[tuple[str, list], list, list[str]]:
+def keeping(
+    sentences: list[str], in_parts: list[str], must: bool = True
+) -> Generator[tuple[str, list], list, list[str]]:
     """Return translations that keep the sentences' placeholders, in steps as of `translating`.
 
     A sentence in which one was lost is translated with numbers for its placeholders. If one of these is lost,
     too, the parts between the placeholders are translated by themselves. If that keeps them, the sentence is
     added to `in_parts`.
 
+    Args:
+        must: bool. Whether the translations must keep them; if not, numbers may change.
+
     Returns:
-        The translations; `""` for a sentence of which no translation was found that keeps them.
+        The translations; for a sentence of which none was found that keeps them, `""`, or if it need not, the
+        first one.
     """
     found = yield "translate", sentences
-    known = dict(zip(sentences, found, strict=True))
-    lost = [sentence for sentence in sentences if not keeps(sentence, known[sentence])]
+    first = dict(zip(sentences, found, strict=True))
+    known = first.copy()
+    lost = [sentence for sentence in sentences if not keeps(sentence, known[sentence], must)]
     for again in (False, True):
         stood_in = {sentence: _with_stand_ins(sentence, again) for sentence in lost}
         stood_in = {sentence: pair for sentence, pair in stood_in.items() if pair[1]}
@@ -81,7 +88,7 @@ def keeping(sentences: list[str], in_parts: list[str]) -> Generator[tuple[str, l
             found = yield "translate", [text for text, _ in stood_in.values()]
             for (sentence, pair), translation in zip(stood_in.items(), found, strict=True):
                 known[sentence] = _without_stand_ins(translation, *pair)
-        lost = [sentence for sentence in lost if not keeps(sentence, known[sentence])]
+        lost = [sentence for sentence in lost if not keeps(sentence, known[sentence], must)]
     needed = dict.fromkeys(part for sentence in lost for part in _parts(sentence) if has_words(part))
     needed = [part for part in needed if part not in known]
     own = {}
@@ -91,8 +98,8 @@ def keeping(sentences: list[str], in_parts: list[str]) -> Generator[tuple[str, l
         whole = "".join(
             unended((own | known)[part], part) if has_words(part) else part for part in _parts(sentence)
         )
-        known[sentence] = ""
-        if keeps(sentence, whole):
+        known[sentence] = "" if must else first[sentence]
+        if keeps(sentence, whole, must):
             known[sentence] = whole
             in_parts.append(sentence)
     return [known[sentence] for sentence in sentences]

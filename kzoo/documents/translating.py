@@ -62,11 +62,13 @@ def translating(
         texts: as of `kzoo.documents.inline.texts`.
         direction: the languages.
         aligns: bool. Whether the translator can align.
-        keep: bool. Whether sentences must keep their placeholders.
+        keep: bool. Whether sentences must keep their placeholders; if not, one that cannot has the model's
+            translation, and numbers may change.
         in_parts: gets the sentences that kept them only as their parts were translated by themselves.
 
     Returns:
-        The translations, with marks; `""` for a text with a sentence that did not keep its placeholders.
+        The translations, with marks; `""` for a text with a sentence that had to keep its placeholders, and
+        did not.
     """
     source, target = direction
     put_together = []
@@ -76,7 +78,7 @@ def translating(
     }
     known = {one.strip(): one.strip() for sentences in split.values() for one in sentences}
     if needed := [sentence for sentence in known if has_words(sentence)]:
-        translations = yield from keeping(needed, put_together) if keep else _asking(needed)
+        translations = yield from keeping(needed, put_together, keep)
         known |= zip(needed, translations, strict=True)
     marked = [text for text in split if text != plain_texts[text]]
     pairs = dict.fromkeys((one.strip(), known[one.strip()]) for text in marked for one in split[text])
@@ -95,10 +97,6 @@ def translating(
         own = dict(zip(needed, translations, strict=True))
         found |= {text: _apart(some, own) for text, some in apart.items()}
     return [found[text] for text in texts]
-
-
-def _asking(sentences: list[str]) -> Steps:
-    return (yield "translate", sentences)
 
 
 def _translated(

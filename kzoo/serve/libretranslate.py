@@ -230,6 +230,7 @@ async def translated_texts(
             return items
         answer, size = [], min(PORTIONS[asked], limits.sentences)
         limits.check_count(len(items), most)
+        most = limits.document  # a sentence may have many parts
         for first in range(0, len(items), size):
             some = items[first : first + size]
             if asked == "translate":

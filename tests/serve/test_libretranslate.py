@@ -214,9 +214,15 @@ def test_placeholders_of_a_text_stay(mark, tmp_path, monkeypatch):
     monkeypatch.setenv("KZOO_CACHE", str(tmp_path))
     translator = CTranslate2Translator(locate("pope_small_multi30k_en_de"))
     texts = [f"A dog runs near {mark} in the snow.", f"A dog runs.\r\n\nTwo men sit. A man in {mark} runs."]
-    found = ask(translator, *(translate(q=text, alternatives=1) for text in (*texts, "2 dogs run.")))
-    one, several, number = (answer.json()["translatedText"] for answer in found)
+    html = f"<p>A dog runs near <b>{mark}</b> in the snow.</p>"
+    found = ask(
+        translator,
+        *(translate(q=text, alternatives=1) for text in (*texts, "2 dogs run.")),
+        translate(q=html, format="html"),
+    )
+    one, several, number, html = (answer.json()["translatedText"] for answer in found)
     assert one.count(mark) == several.count(mark) == 1
+    assert f"<b>{mark}</b>" in html
     first, last = several.split("\r\n\n")
     assert [first, number] == translator.translate(["A dog runs.", "2 dogs run."])
     assert last.startswith(translator.translate(["Two men sit."])[0])
@@ -228,8 +234,8 @@ def test_a_sentence_with_placeholders_has_more_parts_than_a_request_may_have_sen
     translator = CTranslate2Translator(locate("pope_small_multi30k_en_de"))
     served = Served(translator, "m", limits=Limits(sentences=2))
     text = "A dog {a} runs {b} in the {c} snow {d} with a man {e} and a ball."
-    (answer,) = answers(create_app(served), [translate(q=text)])
-    assert all(f"{{{name}}}" in answer.json()["translatedText"] for name in "abcde")
+    for answer in answers(create_app(served), [translate(q=text), translate(q=text, format="html")]):
+        assert all(f"{{{name}}}" in answer.json()["translatedText"] for name in "abcde")
 
 
 def test_a_model_that_does_not_attend_to_words_translates_the_parts():
