@@ -81,7 +81,8 @@ def parallel_rows(
             kinds[found.why] = KindOfRows(found.why, 1, count, texts[: len(languages)])
     left_out = sum(kind.count for kind in kinds.values())
     if left_out == count:
-        seen = ", ".join(sorted(filter(None, codes)))
+        named = set(languages) <= set(codes.values())  # and what they hold is no text
+        seen = "" if named else ", ".join(sorted(filter(None, codes)))
         has = f"it has {seen}" if seen else ", ".join(kinds) or "it is empty"
         wanted = " and ".join(map(str, columns or languages))
         hint = f"; {NAME_THEM}" if seen and has_columns(path) and not columns else ""

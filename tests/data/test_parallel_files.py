@@ -394,6 +394,7 @@ EXTERNAL = '<!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
         ("m.jsonl", b'{"en": "\xff"}', "line 1: not valid UTF-8"),
         ("m.jsonl", '{"english": "a"}\n', "it has english"),
         ("m.jsonl", '{"english": "a"}\n', "columns="),
+        ("m.jsonl", '{"en": "a", "de": 5}\n', "en and de; without de"),
     ],
 )  # fmt: skip
 def test_files_that_lie(name, content, said, tmp_path):
