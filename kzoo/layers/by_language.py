@@ -57,9 +57,9 @@ class ByLanguage(Layer):
                 f"{self.name} loses the mask that its inputs carry: pass it as mask=…, or pass inputs "
                 "without a mask if its layers take none"
             )
-        return self.apply(language, lambda layer: layer(inputs, **others))
+        return self.run(language, lambda layer: layer(inputs, **others))
 
-    def apply(self, language, function: Callable):
+    def run(self, language, function: Callable):
         """Return `function(layer)` for the language's layer, such as `lambda layer: layer.prepare(memory)`.
 
         The first layer runs, with the weights of the language's: a branch for each language would be traced

@@ -257,7 +257,7 @@ class AttentionBridgeBackbone(TranslationBackbone):
         """Return the memory of the sentences: M, prepared by the target language's decoder."""
         language = inputs["target_language"]
         memory, mask = self._memory(inputs)
-        prepared = self.decoders.apply(language, lambda decoder: decoder.prepare(memory, mask))
+        prepared = self.decoders.run(language, lambda decoder: decoder.prepare(memory, mask))
         return {"prepared": prepared, "initial": self._initial(memory, mask), "target_language": language}
 
     def _memory(self, inputs):
@@ -276,7 +276,7 @@ class AttentionBridgeBackbone(TranslationBackbone):
         memory, mask = self._memory(inputs)
         x = self._embed(self.target_embedding, inputs["target"], language)
         initial = self._initial(memory, mask)
-        _, scores = self.decoders.apply(
+        _, scores = self.decoders.run(
             language,
             lambda decoder: decoder(x, memory, initial, memory_mask=mask, return_attention_scores=True),
         )  # (B, T, k)
