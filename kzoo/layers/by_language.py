@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import keras
 from keras import ops
 
-from kzoo.layers.layer import Layer
+from kzoo.layers.layer import Layer, all_layers
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -63,13 +63,14 @@ class ByLanguage(Layer):
         """Return `function(layer)` for the language's layer, such as `lambda layer: layer.prepare(memory)`.
 
         The first layer runs, with the weights of the language's: a branch for each language would be traced
-        and compiled as often. Layers whose weights differ in shape run in branches.
+        and compiled as often. Layers that differ in more than the values of their weights run in branches.
         """
-        first, *others = (layer.weights for layer in self.layers)
-        if not first or any([w.shape for w in weights] != [w.shape for w in first] for weights in others):
+        weights = self.layers[0].weights
+        first, *others = map(_settings, self.layers)
+        if not weights or any(settings != first for settings in others):
             return self.choose(language, function)
         values = self.choose(language, lambda layer: [weight.value for weight in layer.weights])
-        with keras.StatelessScope(zip(first, values, strict=True), initialize_variables=False):
+        with keras.StatelessScope(zip(weights, values, strict=True), initialize_variables=False):
             return function(self.layers[0])
 
     def choose(self, language, function: Callable):
@@ -78,3 +79,10 @@ class ByLanguage(Layer):
 
     def compute_output_shape(self, language_shape, inputs_shape):
         return self.layers[0].compute_output_shape(inputs_shape)
+
+
+def _settings(layer: keras.layers.Layer) -> tuple[list, list]:
+    """Return what is the same of two layers of which one can run with the other's weights."""
+    free = {"name": None, "trainable": None}
+    configs = [(type(one), one.get_config() | free) for one in all_layers(layer)]
+    return configs, [weight.shape for weight in layer.weights]
