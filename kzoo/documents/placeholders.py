@@ -82,7 +82,7 @@ def keeping(
     known = first.copy()
     lost = [sentence for sentence in sentences if not keeps(sentence, known[sentence], must)]
     for again in (False, True):
-        stood_in = {sentence: _with_stand_ins(sentence, again) for sentence in lost}
+        stood_in = {sentence: _with_stand_ins(sentence, again, must) for sentence in lost}
         stood_in = {sentence: pair for sentence, pair in stood_in.items() if pair[1]}
         if stood_in:
             found = yield "translate", [text for text, _ in stood_in.values()]
@@ -105,17 +105,18 @@ def keeping(
     return [known[sentence] for sentence in sentences]
 
 
-def _with_stand_ins(sentence: str, again: bool) -> tuple[str, dict[str, str]]:
+def _with_stand_ins(sentence: str, again: bool, digits: bool) -> tuple[str, dict[str, str]]:
     """Return a sentence with numbers for its placeholders, and these by their numbers.
 
     Args:
-        again: bool. Whether the first number has failed; then those in digits are replaced, too.
+        again: bool. Whether the first number has failed.
+        digits: bool. Whether placeholders in digits are then replaced, too.
     """
     free = [number for number in STAND_INS if number not in sentence][again:]
     placeholders = {}
 
     def number_for(match: regex.Match) -> str:
-        if len(placeholders) == len(free) or match[0][0].isdigit() and not again:
+        if len(placeholders) == len(free) or match[0][0].isdigit() and not (again and digits):
             return match[0]
         number = free[len(placeholders)]
         placeholders[number] = match[0]
@@ -125,13 +126,16 @@ def _with_stand_ins(sentence: str, again: bool) -> tuple[str, dict[str, str]]:
 
 
 def _without_stand_ins(translation: str, text: str, placeholders: dict[str, str]) -> str:
-    """Return a translation of a text of `_with_stand_ins` with the placeholders for their numbers."""
+    """Return a translation of a text of `_with_stand_ins` with the placeholders for their numbers.
+
+    If one is left, such as that in "18-year-old", return `""`.
+    """
     for number, placeholder in placeholders.items():
         # "an 18-year-old" may stand for 18 alone.
         beside = LETTER if f"{number}-" in text or f"-{number}" in text else f"{LETTER}|-"
         whole = rf"(?<!{beside}|\d[.,:]){number}(?!{beside}|[.,:]\d)"
         translation = regex.sub(whole, lambda _, new=placeholder: new, translation)
-    return translation
+    return "" if any(number in translation for number in placeholders) else translation
 
 
 def unended(translation: str, part: str) -> str:

@@ -7,6 +7,7 @@ from made_up import MadeUp, in_order
 
 from kzoo.documents.inline import Inline, pieces_of, texts, whole
 from kzoo.documents.placeholders import has_words, keeps
+from kzoo.documents.translating import DONE, next_step, translating
 
 
 @pytest.mark.parametrize(
@@ -76,6 +77,7 @@ def test_numbers_stand_in_for_lost_ones():
         ("A {x} dog.", {"A 18 dog.": "A DOG."}, "A {x} DOG."),
         ("A {x} dog.", {"A 18 dog.": "18 OF 18 DOGS."}, "A {x} DOG."),
         ("A {x} dog.", {"A 18 dog.": "AN 18-YEAR-OLD."}, "A {x} DOG."),
+        ("A {x} dog.", {"A 18 dog.": "18 DOGS, 18JÄHRIG."}, "A {x} DOG."),
         ("A {x} dog.", {"A 18 dog.": "有18个人。"}, "有{x}个人。"),
         ("A {x}-year-old.", {"A 18-year-old.": "18-JÄHRIGE."}, "{x}-JÄHRIGE."),
         ("A 7 dog.", {"A 7 dog.": "SEVEN DOGS."}, "A 7 DOG."),
@@ -86,6 +88,22 @@ def test_a_stand_in_comes_through_once_as_a_word_of_its_own(sentence, translatio
     """Otherwise another is tried, and then the words around it are translated by themselves."""
     translator = MadeUp(lambda text: translations.get(text) or losing(text))
     assert translator.texts([sentence], "en") == [expected]
+
+
+@pytest.mark.parametrize(
+    ("translations", "expected"),
+    [
+        ({"A 18 dog, 5 cats.": "A 18 DOG, FIVE CATS."}, "A {x} DOG, FIVE CATS."),
+        ({"A 18 dog, 5 cats.": "A 18 DOG, 18-5 CATS."}, "A {x} DOG, 5 CATS."),
+        ({"A 18 dog, 5 cats.": "A DOG.", "A 13 dog, 19 cats.": "A 13 DOG, NINETEEN."}, "A {x} DOG, 5 CATS."),
+    ],
+)
+def test_where_numbers_may_change_no_stand_in_is_left(translations, expected):
+    translator = MadeUp(lambda text: translations.get(text) or losing(text))
+    steps, answer = translating(["A {x} dog, 5 cats."], ("en", "de"), aligns=False, keep=False), None
+    while (asked := next_step(steps, answer))[0] != DONE:
+        answer = translator.translate(asked[1])
+    assert asked[1] == [expected]
 
 
 def test_a_text_whose_parts_bring_new_ones_has_no_translation():
