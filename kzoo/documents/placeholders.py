@@ -11,8 +11,9 @@ for _ in range(3):
     WITHIN = rf"(?:[^{{}}]++|\{{{WITHIN}\}})*+"
 # A character of a word, but none of languages that need not have spaces around a number.
 LETTER = r"[^\W\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
-# What an address of a page has, and what it may end in; not Chinese marks.
-PAGE = r"""[^\s<>"\u3001-\u303f\uff01-\uff0f]*[^\s<>"'.,;:!?)\]\u3001-\u303f\uff01-\uff0f]"""
+# What an address of a page has, and what it may end in; neither has Chinese marks or typographic quotes.
+NOT_PAGE = r'\s<>"\u2018-\u201f\u3001-\u303f\uff01-\uff0f\uff1a-\uff20'
+PAGE = rf"[^{NOT_PAGE}]*[^{NOT_PAGE}'.,;:!?)\]]"
 PLACEHOLDER = regex.compile(
     rf"""
     (?:https?|ftp)://{PAGE} | www\.{PAGE}

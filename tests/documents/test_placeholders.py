@@ -34,6 +34,11 @@ def test_what_is_a_placeholder(text, placeholders):
         assert not has_words(placeholder)
 
 
+@pytest.mark.parametrize("text", ["„https://a.b/c“", "“https://a.b/c”", "https://a.b/c？", "https://a.b/c；"])
+def test_marks_behind_an_address_may_change(text):
+    assert keeps(text, "See https://a.b/c!")
+
+
 def losing(text):
     """Translate to capitals, without what is in braces."""
     return re.sub(r"\{.*?\}", "", text).upper() + "." * (text == "See")
