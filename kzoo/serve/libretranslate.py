@@ -154,7 +154,7 @@ def only(several: Translations) -> Translation:
 async def translated(texts: list[str], pairs: list[ServedPair | None], alternatives: int) -> list[list[str]]:
     """Return each text's best translation and up to `alternatives` others; of a text without a pair, it.
 
-    If the best lost a placeholder, the words around it are translated by themselves.
+    A sentence whose best translation lost a placeholder is translated as in `translating`.
 
     Raises:
         UserError: an invalid request.
