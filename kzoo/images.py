@@ -17,7 +17,7 @@ SEED = 0  # of the shuffled order
 
 @dataclass(frozen=True)
 class CheckedImages(Sequence):
-    """One image per sentence that a model takes, from `checked_images`: nothing checks them again.
+    """One image per sentence that a model takes, from `checked_images`: only their number is checked again.
 
     A slice is checked, too; one index gives the image.
 
@@ -60,7 +60,7 @@ def image_rows(
             image; the wrong extractor, number of images or shape; values that are not finite in float32;
             pictures that are not from 0 to 255; or a file that is not an image.
     """
-    if isinstance(images, CheckedImages):
+    if isinstance(images, CheckedImages) and len(images) == count and shape is not None:
         return images.rows
     if shape is None:
         if images is not None:

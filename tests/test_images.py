@@ -219,3 +219,5 @@ def test_checked_images_are_not_read_again(tmp_path):
     np.testing.assert_array_equal(block, MANY[20:40])
     assert reads == [slice(20, 40)]
     np.testing.assert_array_equal(checked[7], MANY[7])
+    refused(checked[:5], 6, READER.image_shape, "6 .* 5 ")
+    refused(checked[:5], 5, None, "text only")
