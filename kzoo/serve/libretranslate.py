@@ -223,6 +223,8 @@ async def translated_texts(
     """
     served, direction = pair
     translator, limits = served.translator, served.limits
+    if not translator.aligns:  # texts with elements are translated in parts, which come later
+        limits.check_count(await served.in_thread(lambda: sum(map(has_words, texts)), size=sys.maxsize), most)
     steps, answer = translating(texts, direction, translator.aligns, keep), None
     while True:
         asked, items = await served.in_thread(next_step, steps, answer, size=sys.maxsize)

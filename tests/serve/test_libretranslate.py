@@ -243,6 +243,13 @@ def test_a_model_that_does_not_attend_to_words_translates_the_parts():
     assert re.fullmatch(".*<b>.*</b>", answer.json()["translatedText"])
 
 
+def test_texts_that_are_translated_in_parts_count():
+    served = Served(bridge(), "m", limits=Limits(sentences=2))
+    html = "<p>a man.<p>two <b>dogs.</b><p>a <b>dog.</b>"
+    (answer,) = answers(create_app(served), [translate(q=html, format="html")])
+    assert answer.status_code == 400 and "at most 2 " in answer.json()["error"]
+
+
 def test_other_sites_are_refused():
     """As by the server's own interface; only the probe may be asked by any name."""
     app = create_app(Served(pope(), "tiny", limits=LIMITS), hosts=())
