@@ -12,8 +12,8 @@ from kzoo.layers.layer import Layer, all_layers
 class ByLanguage(Layer):
     """One layer per language; each call runs one. The language is a tensor: changing it retraces nothing.
 
-    All sentences of a batch have the same language. The layers must not draw random numbers, which differ
-    between backends inside a branch: apply dropout outside. Nor may they add losses or update state. On
+    All sentences of a batch have the same language. The layers must not draw random numbers, which would
+    repeat or differ between backends: apply dropout outside. Nor may they add losses or update state. On
     TensorFlow and JAX, the other languages' weights get a gradient of zero, so optimizers with momentum, such
     as Adam, still move them. On torch they get no gradient: Keras warns, and optimizers do not move them.
 
@@ -67,7 +67,9 @@ class ByLanguage(Layer):
         """
         weights = self.layers[0].weights
         first, *others = map(_settings, self.layers)
-        if not weights or any(settings != first for settings in others):
+        # Weights are read in this layer's precision, which would round those of float32 layers.
+        rounded = self.layers[0].compute_dtype != self.compute_dtype
+        if not weights or rounded or any(settings != first for settings in others):
             return self.choose(language, function)
         values = self.choose(language, lambda layer: [weight.value for weight in layer.weights])
         with keras.StatelessScope(zip(weights, values, strict=True), initialize_variables=False):

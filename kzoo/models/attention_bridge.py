@@ -92,8 +92,7 @@ class AttentionBridgeBackbone(TranslationBackbone):
         https://arxiv.org/abs/1811.00498
     """
 
-    # On TensorFlow, XLA compiles each shape for 12 s. A step then takes 0.7 of the time in float32, but 1.3
-    # of it in bfloat16, the fastest without XLA (tiny size, processor time on an AMD EPYC).
+    # On TensorFlow, XLA compiles one shape for longer than all take without it; in bfloat16, its steps are slower.
     xla_backends = ("jax",)
     layouts = {  # besides those of its recurrent and Transformer encoders
         **RecurrentBackbone.layouts,

@@ -149,3 +149,12 @@ def test_shapes_are_known_before_numbers(routed):
     model, layer, _ = routed
     assert model.output.shape == (None, 5, 3)
     assert layer.compute_output_shape((2,), (2, 5, 4)) == (2, 5, 3)
+
+
+def test_float32_layers_keep_their_precision(random):
+    """Of a layer that computes in less, only the inputs are rounded."""
+    layers = [keras.layers.Dense(3, dtype="float32") for _ in range(2)]
+    x = np.ones((2, 5, 4), "float32")
+    routed = ByLanguage(layers, dtype="mixed_bfloat16")
+    found = routed(language(1), x)
+    np.testing.assert_allclose(*map(ops.convert_to_numpy, (found, layers[1](x))), rtol=1e-6)
