@@ -92,7 +92,7 @@ class AttentionBridgeBackbone(TranslationBackbone):
         https://arxiv.org/abs/1811.00498
     """
 
-    # On TensorFlow, XLA compiles one shape for longer than all take without it; in bfloat16, its steps are slower.
+    # On TensorFlow, XLA takes longer to compile a shape than all take without; in bfloat16, steps are slower.
     xla_backends = ("jax",)
     layouts = {  # besides those of its recurrent and Transformer encoders
         **RecurrentBackbone.layouts,
