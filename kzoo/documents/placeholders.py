@@ -11,6 +11,7 @@ for _ in range(3):
     WITHIN = rf"(?:[^{{}}]++|\{{{WITHIN}\}})*+"
 # A character of a word, but none of languages that need not have spaces around a number.
 LETTER = r"[^\W\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
+WORD = regex.compile(LETTER)
 # What an address of a page has, and what it may end in; neither has Chinese marks or typographic quotes.
 NOT_PAGE = r'\s<>"\u2018-\u201f\u3001-\u303f\uff01-\uff0f\uff1a-\uff20'
 PAGE = rf"[^{NOT_PAGE}]*[^{NOT_PAGE}'.,;:!?)\]]"
@@ -96,8 +97,9 @@ def keeping(
     if needed:
         own = dict(zip(needed, (yield "translate", needed), strict=True))
     for sentence in lost:
-        whole = "".join(
-            unended((own | known)[part], part) if has_words(part) else part for part in _parts(sentence)
+        whole = _together(
+            (part, unended((own | known)[part], part) if has_words(part) else part)
+            for part in _parts(sentence)
         )
         known[sentence] = "" if must else first[sentence]
         if keeps(sentence, whole, must):
@@ -147,6 +149,19 @@ def unended(translation: str, part: str) -> str:
 def _placeholders(text: str, numbers: bool) -> Counter:
     found = (match[0] for match in PLACEHOLDER.finditer(text))
     return Counter(one for one in found if numbers or not one[0].isdigit())
+
+
+def _together(parts: Iterator[tuple[str, str]]) -> str:
+    """Return the translations of parts behind each other, with the spaces that only their language has."""
+    whole, before = "", ""
+    for part, translation in parts:
+        if not translation:
+            continue
+        sides = (before[-1:], whole[-1:]), (part[0], translation[0])
+        if any(old.isalpha() and not WORD.match(old) and WORD.match(new) for old, new in sides):
+            whole += " " * any(map(PLACEHOLDER.fullmatch, (before, part)))
+        whole, before = whole + translation, part
+    return whole
 
 
 def _parts(text: str) -> Iterator[str]:

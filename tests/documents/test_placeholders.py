@@ -56,6 +56,22 @@ def test_lost_ones_are_put_between_the_translated_parts():
     assert translator.asked == ["A dog.", "See {x}, it runs!", *stood_in, "See", "it runs"]
 
 
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("我有3只狗", "I have 3 dogs"),
+        ("我有{x}，3只狗", "I have {x}，3 dogs"),
+        ("3只狗。", "3 dogs。"),
+        ("{x}s dogs", "{x}s dogs"),
+    ],
+)
+def test_parts_of_a_language_without_spaces_get_them(sentence, expected):
+    """Of a language with spaces, a part stays as close to its placeholder as it was."""
+    translations = {"我有": "I have", "只狗": "dogs", "s dogs": "s dogs"}
+    translator = MadeUp(lambda text: translations.get(text, "Three dogs."))
+    assert translator.texts([sentence]) == [expected]
+
+
 def test_elements_around_lost_ones_stay():
     (text,) = texts(["Press ", Inline("b", ["{x} and"]), " go."])
     (found,) = MadeUp(without_numbers, in_order).texts([text], "en")
