@@ -20,6 +20,23 @@ KEPT = {"code", "kbd", "math", "pre", "samp", "script", "style", "svg", "textare
 # Of these, what stands within a sentence.
 ANCHORED = {"code", "img", "kbd", "math", "samp", "svg", "var"}
 
+# What begins ends the elements before it whose end tag may be left out
+# (https://html.spec.whatwg.org/#optional-tags). A list within an item does not end it.
+ENDED = {
+    "li": {"li"},
+    **dict.fromkeys(("dt", "dd"), {"dt", "dd"}),
+    **dict.fromkeys(("td", "th"), {"td", "th"}),
+    "tr": {"tr"},
+    **dict.fromkeys(("tbody", "tfoot"), {"thead", "tbody"}),
+    "option": {"option"},
+    **dict.fromkeys(
+        ("address", "article", "aside", "blockquote", "center", "details", "div", "dl", "fieldset", "figure")
+        + ("footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "main", "nav", "ol", "p")
+        + ("pre", "section", "table", "ul"),
+        {"p"},
+    ),
+}
+WITHOUT_END = {"p"}.union(*ENDED.values())
 EMPTY = re.compile(r"<(?:br|hr|img|input|link|meta)\b[^<>]*>", re.I)
 
 
@@ -49,7 +66,7 @@ class Markup:
                 warnings.simplefilter("ignore")
                 # `class="a  b"` and the lines' indents stay.
                 everywhere = {bs4.BeautifulSoup.ROOT_TAG_NAME}
-                self.soup = bs4.BeautifulSoup(
+                self.soup = _ending_elements()(
                     html, parser, multi_valued_attributes=None, preserve_whitespace_tags=everywhere
                 )
             for node in self.soup.contents:
@@ -141,6 +158,21 @@ def beautiful_soup():
     import bs4
 
     return bs4
+
+
+def _ending_elements() -> type:
+    """Return a BeautifulSoup that ends an element whose end tag is left out where browsers do."""
+    import bs4
+
+    class EndingElements(bs4.BeautifulSoup):
+        def handle_starttag(self, name, *others, **named):
+            ended = () if self.is_xml else ENDED.get(name, ())
+            within = itertools.takewhile(lambda tag: tag.name in WITHOUT_END, reversed(self.tagStack))
+            if found := next((tag.name for tag in within if tag.name in ended), None):
+                self.handle_endtag(found)
+            return super().handle_starttag(name, *others, **named)
+
+    return EndingElements
 
 
 def _formatter(is_xml: bool, has_slashes: bool):

@@ -62,11 +62,34 @@ def translated(html, aligned, words=WORDS):
          '<p title="x" class="b  a" id="c">Ein</p>&nbsp;© 1 &gt; 0'),
         ("\ufdd0A \ufdd2<b>dog</b> runs.", "Ein <b>Hund</b> rennt."),
         (KEPT, KEPT),
-        ("<p>A<ul><li>A<li>A dog runs.</ul>", "<p>Ein<ul><li>Ein<li>Ein Hund rennt.</li></li></ul></p>"),
+        ("<p>A<ul><li>A<li>A dog runs.</ul>", "<p>Ein</p><ul><li>Ein</li><li>Ein Hund rennt.</li></ul>"),
     ],
 )  # fmt: skip
 def test_elements_stand_on_their_words(html, expected, aligned):
     assert translated(html, aligned) == expected
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<p>A<p>A<h1>A</h1>", "<p>A</p><p>A</p><h1>A</h1>"),
+        ("<ul><li>A<ul><li>A<li>A</ul><li><p>A<li>A</ul>",
+         "<ul><li>A<ul><li>A</li><li>A</li></ul></li><li><p>A</p></li><li>A</li></ul>"),
+        ("<dl><dt>A<dd>A<dt>A</dl>", "<dl><dt>A</dt><dd>A</dd><dt>A</dt></dl>"),
+        ("<table><tr><td>A<th>A<tr><td><table><tr><td>A</table></table>",
+         "<table><tr><td>A</td><th>A</th></tr><tr><td><table><tr><td>A</td></tr></table></td></tr></table>"),
+        ("<select><option>A<option>A</select>", "<select><option>A</option><option>A</option></select>"),
+        ("<p><b>A<p>A</b>", "<p><b>A<p>A</p></b></p>"),
+    ],
+)  # fmt: skip
+def test_end_tags_are_where_browsers_put_them(html, expected):
+    """All but the last, where browsers make the second paragraph bold, too."""
+    assert Markup(html).translated({"A": "A"}) == expected
+
+
+def test_long_lists_without_end_tags_are_not_nested():
+    html = "<ul>" + "<li>A" * 2000 + "</ul>"
+    assert Markup(html).translated({"A": "A"}) == html.replace("<li>A", "<li>A</li>")
 
 
 @pytest.mark.parametrize(
@@ -136,7 +159,7 @@ def test_xml_stays_xml():
 
 
 def test_deep_elements_are_refused():
-    assert "nested too deeply" in message_of(Markup, "<p>" * 5000 + "a")
+    assert "nested too deeply" in message_of(Markup, "<div>" * 5000 + "a")
 
 
 @pytest.mark.parametrize(

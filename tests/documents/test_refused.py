@@ -93,7 +93,7 @@ def test_archives(tmp_path, monkeypatch, name, content, says):
         ("a.vtt", lambda: b"1\n00:00:01,000 --> 00:00:02,000\na\n", "WEBVTT"),
         ("a.srt", lambda: b"WEBVTT\n\n00:01.000 --> 00:02.000\na\n", "WEBVTT"),
         ("a.html", lambda: zipped("a", content="<p>a"), "not a web page"),
-        ("a.html", lambda: b"<p>" * 5000 + b"a", "nested too deeply"),
+        ("a.html", lambda: b"<div>" * 5000 + b"a", "nested too deeply"),
         ("a.docx", None, "No such file"),
     ],
 )  # fmt: skip

@@ -112,7 +112,7 @@ def test_the_language_that_a_document_names_is_not_identified(app):
         ("a.docx", docx(document='<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'), {}, "entit"),
         ("a.docx", docx(document=paragraphs("a"), picture="\0" * 2**26), {}, "unpacks to over"),
         ("a.docx", docx(document="<a/>" * 200_001), {}, "200,000 elements"),
-        ("a.html", b"<p>" * 5000 + b"a", {}, "nested too deeply"),
+        ("a.html", b"<div>" * 5000 + b"a", {}, "nested too deeply"),
         ("a.html", b"<p>" + b"a " * 99, {}, "at most 100"),
         ("a.html", b"".join(b"<p>%c" % c for c in range(97, 110)), {}, "13 sentences"),
         ("a.json", b'{"a": "b"}', {"target": "fr"}, "fr"),
