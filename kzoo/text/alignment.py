@@ -14,8 +14,10 @@ import numpy as np
 
 from kzoo.text.languages import has_spaces
 from kzoo.text.pieces import SPACE
+from kzoo.text.vocabulary import SPECIAL, UNKNOWN
 
 WORD, CHARACTER = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]"), re.compile(r"\S")
+UNKNOWN_PIECE = SPECIAL[UNKNOWN]
 Span = tuple[int, int]  # the beginning and the end of a place in a text
 # A sentence's S subwords, its translation's T subwords, and the attention of these to those, `(T, S)`.
 Attention = tuple[Sequence[str], Sequence[str], np.ndarray]
@@ -133,7 +135,7 @@ def _shares(text: str, translation: str, words: list[Span], attention: Attention
 def _subwords_of(text: str, subwords: Sequence[str]) -> np.ndarray:
     """Return the number of each character's subword; of spaces, -1."""
     seen = [place for place, character in enumerate(text) if not character.isspace()]
-    spelled = [subword.replace(SPACE, "") for subword in subwords]
+    spelled = _spelled([subword.replace(SPACE, "") for subword in subwords], "".join(text.split()))
     owners = np.repeat(np.arange(len(subwords)), [len(piece) for piece in spelled])
     found = np.full(len(text), -1)
     if "".join(spelled).endswith("".join(text.split())):  # after the token of a language
@@ -141,3 +143,20 @@ def _subwords_of(text: str, subwords: Sequence[str]) -> np.ndarray:
     elif len(owners):  # normalization changed the text
         found[seen] = owners[np.arange(len(seen)) * len(owners) // len(seen)]
     return found
+
+
+def _spelled(subwords: list[str], letters: str) -> list[str]:
+    """Return the letters of each subword; an unknown one spells those between its neighbours' letters."""
+    spelled, stop = subwords.copy(), len(letters)
+    for place in reversed(range(len(subwords))):
+        if subwords[place] == UNKNOWN_PIECE:
+            first = place
+            while first and subwords[first - 1] != UNKNOWN_PIECE:
+                first -= 1
+            before = "".join(subwords[first:place])
+            start = letters.rfind(before, 0, max(stop - 1, 0))
+            # The token of a language is in no text, and not all tokenizers join unknown letters.
+            start = stop - 1 if start < 0 else start + len(before)
+            spelled[place] = letters[max(start, 0) if first or before else 0 : max(stop, 0)]
+        stop -= len(spelled[place])
+    return spelled

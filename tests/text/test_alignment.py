@@ -16,6 +16,14 @@ def found(text, translation, source, target, links, part, language="de"):
     return translation[alignment.words[first][0] : alignment.words[last - 1][1]]
 
 
+# Runs of unknown characters, of any length, are one token each.
+UNKNOWN = (
+    "{{x}} has a big dog {0}",
+    "{{x}} hat Hund {0} groß",
+    ["▁", "<unk>", "x", "<unk>", "▁has", "▁a", "▁big", "▁dog", "▁", "<unk>", "0", "<unk>"],
+    ["▁", "<unk>", "x", "<unk>", "▁hat", "▁Hund", "▁", "<unk>", "0", "<unk>", "▁groß"],
+    [0, 1, 2, 3, 4, 7, 8, 9, 10, 11, 6],
+)
 QUOTED = ('"Yes", he', '"Ja", er', ['▁"', "Yes", '",', "▁he"], ['▁"', "Ja", '",', "▁er"], range(4))
 CHINESE = (
     "A dog.",
@@ -34,6 +42,9 @@ CHINESE = (
         # What a part begins and ends with.
         (QUOTED, '"Yes"', '"Ja"'),
         (QUOTED, "Yes", "Ja"),
+        (UNKNOWN, "big", "groß"),
+        (UNKNOWN, "dog", "Hund"),
+        (UNKNOWN, "has", "hat"),
         # A word between two that belong to the part does, too.
         (("I sit down", "ich setze mich hin", ["▁I", "▁sit", "▁down"], ["▁ich", "▁setze", "▁mich", "▁hin"],
           [0, 1, 1, 2]), "sit down", "setze mich hin"),
