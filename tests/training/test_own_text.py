@@ -345,6 +345,7 @@ def test_check_prints_the_table_alone(tmp_path, monkeypatch):
     assert shown.exit_code == 0 and f"{len(TEXT)} a sentence of val" in shown.stdout
     assert not [path for path in tmp_path.iterdir() if path.is_dir()]
     assert "your" in str(CliRunner().invoke(app, ["check", "pope_multi30k"]).exception)
+    assert "recipe" not in str(CliRunner().invoke(app, ["check", "missing.en"]).exception)
     assert "true, false" in str(CliRunner().invoke(app, [*files, "clean=maybe"]).exception)
 
 
