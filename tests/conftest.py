@@ -11,6 +11,7 @@ import typing
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 from packaging.version import Version
@@ -49,11 +50,15 @@ if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
         (M_ARENA_MAX, 1),
     ):
         ctypes.CDLL(None).mallopt(option, value)
-# One MLIR context for all that JAX compiles: a new one each time takes 9 ms, a quarter of its tests' time.
 if os.environ.get("KERAS_BACKEND") == "jax":
+    import jax
     from jax._src.interpreters import mlir
+    from jax._src.lax.lax import stage_p
 
+    # One MLIR context for all that JAX compiles: a new one each time takes 9 ms, a quarter of the time.
     mlir.make_ir_context = functools.cache(mlir.make_ir_context)
+    # NumPy's arrays become JAX's without a program for each shape.
+    stage_p.def_impl(jax.device_put)
 if os.environ.get("KERAS_BACKEND") == "tensorflow":
     from tensorflow.python.eager import context
     from tensorflow.python.framework import ops as graph_ops
@@ -77,6 +82,40 @@ def skipped_names():
         from keras.src.saving import saving_lib
 
         saving_lib.get_attr_skipset = functools.cache(saving_lib.get_attr_skipset)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def first_weights():
+    """On JAX, make the same first weights with few programs, not several for each shape."""
+    keras = sys.modules.get("keras")
+    if not keras or keras.backend.backend() != "jax":
+        return
+    import numpy as np
+    from keras.src.initializers import constant_initializers, random_initializers
+
+    def drawn(draw):
+        """Take an array's numbers from the first of a longer one's, which are the same."""
+
+        def draw_first(shape, *limits, **options):
+            size = int(np.prod(shape))
+            more = next(4**n for n in range(5, 32) if 4**n >= size)
+            numbers = draw((more,), *limits, **options)
+            if isinstance(numbers, jax.core.Tracer):
+                return draw(shape, *limits, **options)
+            return np.asarray(numbers)[:size].reshape(shape)
+
+        return draw_first
+
+    def in_numpy(ours, theirs):
+        return lambda x, *options: (ours if isinstance(x, np.ndarray) else theirs)(x, *options)
+
+    random, ops = random_initializers.random, keras.ops
+    draws = {name: drawn(getattr(random, name)) for name in ("normal", "truncated_normal", "uniform")}
+    random_initializers.random = SimpleNamespace(**{**vars(random), **draws})
+    names = ("diag", "sign", "transpose", "reshape")
+    algebra = {name: in_numpy(getattr(np, name), getattr(ops, name)) for name in names}
+    random_initializers.ops = SimpleNamespace(qr=in_numpy(np.linalg.qr, ops.qr), **algebra)
+    constant_initializers.ops = SimpleNamespace(**{**vars(ops), "zeros": np.zeros, "ones": np.ones})
 
 
 @pytest.fixture(autouse=True)

@@ -36,7 +36,7 @@ def larger(model):
     """Return a model with weights, biases too, so large that words matter."""
     random = np.random.default_rng(2)
     for weight in model.trainable_variables:  # not the variances that are stored
-        weight.assign(weight + random.normal(scale=0.4, size=weight.shape))
+        weight.assign(ops.convert_to_numpy(weight) + random.normal(scale=0.4, size=weight.shape))
     return model
 
 
