@@ -130,7 +130,7 @@ def _given(words: list[str], source: str | None, target: str | None) -> tuple:
         raise UserError(f"{words[0]!r} is a change: name a recipe, or your files, before it")
     if len(files) == 1 and not is_table(Path(files[0])):
         if Path(files[0]).suffix not in ("", ".toml") and not Path(files[0]).is_dir():
-            next(stream_lines(Path(files[0])), None)  # to recognize other formats, and files that are not there
+            next(stream_lines(Path(files[0])), None)  # recognizes other formats, and a missing file
             raise UserError(
                 f"{files[0]} alone: give a file for each language, a table (.tsv, .csv), or a recipe (.toml)"
             )
