@@ -58,10 +58,14 @@ def used(commands_load, tmp_path, monkeypatch):
     monkeypatch.setattr("kzoo.export.export_saved_model", lambda model, *_, **__: used.add(model.search))
 
     def stub(model, name, *_, **__):
-        return SimpleNamespace(search=model.search, name=name, engine=model.engine, metrics=None)
+        return SimpleNamespace(
+            translator=model, settings=model.search, name=name, engine=model.engine, metrics=None
+        )
 
     monkeypatch.setattr("kzoo.cli.models_to_serve.Served", stub)
-    monkeypatch.setattr("kzoo.serve.serve", lambda served, *_: used.update(model.search for model in served))
+    monkeypatch.setattr(
+        "kzoo.serve.serve", lambda served, *_: used.update(model.settings for model in served)
+    )
     monkeypatch.setattr("kzoo.serve.startup.end_on_sigterm", lambda: None)
     return used
 

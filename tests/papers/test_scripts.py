@@ -113,7 +113,7 @@ def test_pictures_are_shown_right_shuffled_and_not_at_all():
     shown = np.random.default_rng(1).integers(0, 256, (9, 8, 8, 3), "uint8")
     model = SimpleNamespace(image_shape=(8, 8, 3), extractor=None)
     found = script["pictures"](model, SimpleNamespace(images=lambda split: shown), "test")
-    right, shuffled, nothing = found.values()
+    right, shuffled, nothing = (checked.rows for checked in found.values())
     assert list(found) == [", right pictures", ", shuffled", ", none"]
     np.testing.assert_array_equal(right, shown)
     assert sorted(picture.tobytes() for picture in shuffled) == sorted(picture.tobytes() for picture in shown)
