@@ -43,10 +43,10 @@ test-tensorflow test-tensorflow-rest test-served: export TF_XLA_FLAGS = \
 demo: setup
 	$(BIN)/kzoo demo
 
-# All beside each other: much of a test's time is one thread tracing or compiling. Together they take about 12 GB.
+# Beside each other: much of a test's time is one thread tracing or compiling. The longest first.
 test: setup lint
 	@find .venv/compiled -type f -mtime +14 -delete 2> /dev/null || true
-	$(MAKE) --no-print-directory --output-sync --jobs=6 test-tensorflow test-served test-jax-rest test-jax \
+	$(MAKE) --no-print-directory --output-sync --jobs=4 test-tensorflow test-served test-jax-rest test-jax \
 	    test-tensorflow-rest test-once
 
 # Two processes for each backend: TensorFlow keeps every traced function, so memory grows from file to file;
