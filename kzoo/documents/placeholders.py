@@ -31,8 +31,7 @@ PLACEHOLDER = regex.compile(
     """,
     regex.VERBOSE,
 )
-# Numbers that stand in for placeholders. Of 11 to 39, the captions model copies 18 most often, in 84 % of
-# sentences, then 13 and 19; the numbers from 20 in at most 41 %.
+# Numbers that stand in for placeholders, those first that the captions model copies most often.
 STAND_INS = ("18", "13", "19", "12", "14", "11", "15", "16", "17")
 # The words of a part between placeholders, and what is around them.
 PART = regex.compile(r"(?s)(\W*)(.*?)(\W*)")

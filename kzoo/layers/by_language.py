@@ -64,6 +64,10 @@ class ByLanguage(Layer):
 
         The first layer runs, with the weights of the language's: a branch for each language would be traced
         and compiled as often. Layers that differ in more than the values of their weights run in branches.
+
+        Args:
+            language: int `(B,)`, as in a call.
+            function: takes a layer; its results have the same shapes for every language.
         """
         weights = self.layers[0].weights
         first, *others = map(_settings, self.layers)
@@ -76,7 +80,10 @@ class ByLanguage(Layer):
             return function(self.layers[0])
 
     def choose(self, language, function: Callable):
-        """Return the same by a branch for each language. In a loop, on JAX, this copies no weights."""
+        """Return the same as `run`, by a branch for each language.
+
+        In a loop on JAX this is faster, because `run` would copy the language's weights at each step.
+        """
         return ops.switch(language[0], [lambda layer=layer: function(layer) for layer in self.layers])
 
     def compute_output_shape(self, language_shape, inputs_shape):
@@ -84,7 +91,7 @@ class ByLanguage(Layer):
 
 
 def _settings(layer: keras.layers.Layer) -> tuple[list, list]:
-    """Return what is the same of two layers of which one can run with the other's weights."""
+    """Return what two layers must have in common for one to run with the other's weights."""
     free = {"name": None, "trainable": None}
     configs = [(type(one), one.get_config() | free) for one in all_layers(layer)]
     return configs, [weight.shape for weight in layer.weights]

@@ -13,9 +13,7 @@ from kzoo.serve.served import Served
 from kzoo.text.languages import Direction, common_code, main_code, matching_code
 
 CANDIDATES = 3  # languages that a text may be in, as LibreTranslate lists them
-# Percent. Of one to three words of Multi30k in four languages, 2 % were in another language than the one
-# found if its confidence was higher, else 62 %.
-TOLD = 50
+TOLD = 50  # percent: of a few words, a language that is found with less confidence is mostly wrong
 
 
 class ServedPair(NamedTuple):
