@@ -9,7 +9,7 @@
 # `global_clipnorm` measures the parts: here it lets ten times as much pass, with any optimizer.
 # Why it matters: commas and articles are in hundreds of places of a batch, and embeddings are a third of a small
 # translator. The same recipe trains otherwise on TensorFlow than on JAX and torch, and clipping protects less. Keras 2
-# added up the parts first. Use a subclass whose `_clip_gradients` calls `tf.convert_to_tensor` on each gradient.
+# added up the parts first. Use a subclass whose `apply` calls `tf.convert_to_tensor` on each gradient.
 #
 # Versions: keras 3.15.1, tensorflow 2.21.0, jax 0.10.2. Source: keras/src/optimizers/adam.py, `update_step`;
 # base_optimizer.py, `global_norm`; backend/tensorflow/sparse.py. For Keras 2:

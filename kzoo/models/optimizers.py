@@ -58,19 +58,20 @@ class WholeGradients:
     `tf.distribute`, Keras clips each replica's gradient by `global_clipnorm`, not the whole batch's.
     """
 
-    def _clip_gradients(self, grads):
-        # Private, as are the strategy and its sum: Keras has no public hook where it clips, inside `apply`,
-        # after it has averaged accumulated gradients.
+    def apply(self, grads, trainable_variables=None):
         grads = [None if gradient is None else _dense(gradient) for gradient in grads]
-        strategy = getattr(self, "_distribution_strategy", None)  # TensorFlow's optimizers have one
-        if strategy is None or strategy.num_replicas_in_sync == 1 or not self.global_clipnorm:
-            return super()._clip_gradients(grads)
-        whole = [gradient for gradient, _ in self._all_reduce_sum_gradients(zip(grads, grads, strict=True))]
-        # Keras then adds the gradients of all replicas, so divide the clipped gradient among them.
-        return [
-            None if gradient is None else gradient / strategy.num_replicas_in_sync
-            for gradient in super()._clip_gradients(whole)
-        ]
+        if self.global_clipnorm and replicas() > 1:
+            grads = _clipped(grads, self.global_clipnorm * (self.loss_scale_factor or 1))
+        super().apply(grads, trainable_variables)
+
+
+def replicas() -> int:
+    """Return the number of replicas of `tf.distribute` that share a batch; without it, 1."""
+    if keras.backend.backend() != "tensorflow":
+        return 1
+    import tensorflow as tf
+
+    return tf.distribute.get_strategy().num_replicas_in_sync
 
 
 def _dense(gradient):
@@ -82,6 +83,16 @@ def _dense(gradient):
     if not isinstance(gradient, tf.IndexedSlices):
         return gradient
     return tf.math.unsorted_segment_sum(gradient.values, gradient.indices, gradient.dense_shape[0])
+
+
+def _clipped(gradients: list, norm: float) -> list:
+    """Return a replica's part of the sum of all replicas' gradients, clipped: Keras adds these parts."""
+    import tensorflow as tf
+
+    own = [gradient for gradient in gradients if gradient is not None]
+    whole = tf.distribute.get_replica_context().all_reduce("SUM", own)
+    parts = iter(tf.clip_by_global_norm(whole, norm)[0])
+    return [None if gradient is None else next(parts) / replicas() for gradient in gradients]
 
 
 class WarnsOfSparseGradients:

@@ -13,7 +13,7 @@ from kzoo.layers import GlyphEmbedding, LinearChainCRF
 from kzoo.layers.dense import Dense
 from kzoo.layers.normalization import mean_over_replicas
 from kzoo.models.backbones import freeze, frozen_layers
-from kzoo.models.optimizers import WarnsOfSparseGradients
+from kzoo.models.optimizers import WarnsOfSparseGradients, replicas
 from kzoo.models.segments import Segment, segments_to_tags, tags_to_segments
 from kzoo.text.glyphs import DrawnRows, UnseenGlyphs
 from kzoo.text.preparation import known_forms, prepare
@@ -135,9 +135,8 @@ class CharacterTagger(WarnsOfSparseGradients, keras.Model):
         if sample_weight is not None:
             weights *= ops.cast(ops.reshape(sample_weight, ops.shape(weights)), "float32")
         mean = ops.divide_no_nan(ops.sum(weights * loss), mean_over_replicas(ops.sum(weights)))
-        # As Keras scales its own losses, because it adds up the gradients of all replicas. A private method:
-        # no public one knows how.
-        return sum(self._aggregate_additional_loss(part) for part in [mean, *penalties])
+        # As Keras scales its own losses, because it adds up the gradients of all replicas.
+        return sum(map(ops.sum, [mean, *penalties])) / replicas()
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         correct = ops.equal(y_pred["tags"], ops.cast(y, "int32"))

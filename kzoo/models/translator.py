@@ -1,5 +1,6 @@
 """The translator: a backbone with its tokenizers and its compiled beam searches."""
 
+import functools
 import os
 from collections.abc import Callable
 from typing import Self
@@ -281,11 +282,13 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, WarnsOfSparseGradien
         # Keras uses the weights for `weighted_metrics`.
         return super().compute_metrics(x, y, y_pred, token_weights(y, sample_weight))
 
-    def _resolve_auto_jit_compile(self):
-        # A private method: `compile` calls it if `jit_compile` is not given, and Keras has no public default.
-        # Its own would not use XLA on a CPU, where it is faster, but would use it on a GPU for recurrent
-        # models, whose shapes it compiles slowly.
-        return uses_xla(self.backbone)
+    @functools.wraps(keras.Model.compile)
+    def compile(self, *args, run_eagerly=False, jit_compile="auto", **kwargs):
+        # Keras would not choose XLA on a CPU, where it is faster, but would on a GPU for recurrent models,
+        # whose shapes it compiles slowly.
+        if jit_compile == "auto":
+            jit_compile = uses_xla(self.backbone) and not run_eagerly
+        super().compile(*args, run_eagerly=run_eagerly, jit_compile=jit_compile, **kwargs)
 
     def get_config(self):
         return {

@@ -2,7 +2,6 @@
 
 import dataclasses
 import warnings
-from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -145,18 +144,6 @@ def test_adam_has_kerass_options(options, random):
         for optimizer, variable in zip(optimizers, variables, strict=True):
             optimizer.apply([gradient], [variable])
     np.testing.assert_allclose(*map(np.asarray, variables), rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("kind", [Adam, SGD])
-def test_replicas_add_up_to_the_whole_batch_s_clipped_gradient(kind):
-    """Of two replicas with the gradients (6, 0) and (0, 8); their exchange, TensorFlow's, is replaced."""
-    optimizer, whole = kind(0.1, global_clipnorm=5.0), np.array([6.0, 8.0], "float32")
-    optimizer._distribution_strategy = SimpleNamespace(num_replicas_in_sync=2)
-    optimizer._all_reduce_sum_gradients = lambda pairs: [
-        (keras.ops.convert_to_tensor(whole), own) for _, own in pairs
-    ]
-    parts = [optimizer._clip_gradients([keras.ops.convert_to_tensor(whole * own)])[0] for own in np.eye(2)]
-    np.testing.assert_allclose(sum(map(np.asarray, parts)), [3, 4], rtol=1e-5)
 
 
 def test_noam_is_the_paper_s_adam():
