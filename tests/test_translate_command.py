@@ -16,6 +16,7 @@ import pytest
 from PIL import Image
 from small_preset import small_preset
 from typer.testing import CliRunner
+from word_tokens import WordTokens
 
 from kzoo import cli
 from kzoo.cli import streams, translated_blocks
@@ -32,11 +33,7 @@ class Upper(TextTranslator):
 
     engine, threads = "ctranslate2", 1
     source_language, target_language = "en", "de"
-    target_tokenizer, max_length = None, 5
-
-    @staticmethod
-    def source_tokenizer(texts):
-        return [text.split() for text in texts]
+    source_tokenizer, target_tokenizer, max_length = WordTokens(), None, 5
 
     def __init__(self):
         self.seen, self.stop_at, self.stop_by = [], None, signal.SIGTERM
@@ -258,10 +255,7 @@ def test_files_are_one_table_or_a_text_and_its_references(command, upper, monkey
 
 
 def test_unknown_characters_are_counted_once_for_all_lines(upper, monkeypatch):
-    def tokenizer(texts):
-        return [[UNKNOWN if word.strip("♪") != word else 9 for word in text.split()] for text in texts]
-
-    upper.source_tokenizer = tokenizer
+    upper.source_tokenizer = WordTokens(lambda word: UNKNOWN if "♪" in word else 9)
     Path("in.txt").write_text("".join(f"{line}\n" for line in [*LINES[:8], "♪", "a ♪ dog"]), "utf-8")
     done = kzoo("--output", "out.txt")
     assert done.output.count("2 of 10 sentences") == done.output.count("'♪'") == 1

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from kzoo.errors import UserError
 from kzoo.text.languages import GROUPS, Direction, matching_code, not_known
+from kzoo.text.pieces import LanguageNames
 
 
 class TwoLanguages:
@@ -18,6 +19,7 @@ class TwoLanguages:
     """
 
     multilingual = False
+    _target_language: str | None = ""  # not set yet; a preset may set a group, such as "mul"
 
     @property
     def source_language(self) -> str | None:
@@ -51,14 +53,14 @@ class TwoLanguages:
             code = found
             for tokenizer in self._naming("target"):
                 tokenizer.language = code
-        elif named and code != getattr(self, "_target_language", code):
+        elif named and self._target_language not in ("", code):
             raise UserError(f"the model translates to {not_known(str(code), named)}")
         self._target_language = code
 
     @property
     def target_languages(self) -> list[str]:
         """The codes of the target languages that the vocabulary names; empty for most models."""
-        return getattr(self.source_tokenizer, "languages", [])
+        return list(named_by(self.source_tokenizer).languages)
 
     @property
     def source_languages(self) -> list[str]:
@@ -68,7 +70,7 @@ class TwoLanguages:
     @property
     def codes_in_text(self) -> list[str]:
         """The codes of the target languages that a text may begin with, as in OPUS-MT's `>>fra<< A dog.`"""
-        return getattr(self.source_tokenizer, "codes_in_text", [])
+        return list(named_by(self.source_tokenizer).codes_in_text)
 
     def _naming(self, side: str) -> list:
         """Return the tokenizers that put the token of the source's or the target's language before texts."""
@@ -77,7 +79,7 @@ class TwoLanguages:
         if self.codes_in_text:
             return [self.source_tokenizer] if side == "target" else []
         both = self.source_tokenizer, self.target_tokenizer
-        return [tokenizer for tokenizer in both if getattr(tokenizer, "names", None) == side]
+        return [tokenizer for tokenizer in both if tokenizer.names == side]
 
     @property
     def languages(self) -> list[str | None]:
@@ -153,8 +155,7 @@ class TwoLanguages:
 
     def language_tokens(self, target: str | None) -> list[int]:
         """Return the tokens that translations into a language begin with: its own; none in most models."""
-        tokens_of = getattr(self.target_tokenizer, "language_tokens", None)
-        return tokens_of(target) if tokens_of else []
+        return named_by(self.target_tokenizer).language_tokens(target)
 
 
 class SeveralLanguages:
@@ -188,6 +189,11 @@ class SeveralLanguages:
         if code := matching_code(language, self.languages):
             return code
         raise UserError(f"the model's languages are {not_known(language, self.languages)}")
+
+
+def named_by(tokenizer: LanguageNames | None) -> LanguageNames:
+    """Return a tokenizer, as far as it names languages; a model without one names none."""
+    return tokenizer or LanguageNames()
 
 
 def _one_of(given: str, named: Sequence[str], side: str) -> str:

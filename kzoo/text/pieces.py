@@ -14,7 +14,25 @@ MODEL_FILE = "vocabulary.spm"  # of a tokenizer
 PIECES_FILE = "pieces.json"  # also, if it has a vocabulary
 
 
-class Subwords:
+class LanguageNames:
+    """What a translator asks a tokenizer about languages. By default, the vocabulary names none.
+
+    Attributes:
+        languages: the codes of those that the vocabulary names.
+        codes_in_text: those that a text may choose itself, as `>>fra<< A dog.` does.
+        names: which language of a direction the first token names, `"source"` or `"target"`; `None`: neither.
+    """
+
+    languages: Sequence[str] = ()
+    codes_in_text: Sequence[str] = ()
+    names: str | None = None
+
+    def language_tokens(self, language: str | None) -> list[int]:
+        """Return the tokens that translations into a language begin with."""
+        return []
+
+
+class Subwords(LanguageNames):
     """A SentencePiece model with the methods of a `SubwordTokenizer`."""
 
     def __init__(self, proto: bytes):
@@ -33,10 +51,10 @@ class Subwords:
         return self._processor.id_to_piece(list(range(self._processor.vocab_size())))
 
 
-class MarianPieces:
+class MarianPieces(LanguageNames):
     """SentencePiece's pieces, looked up in a vocabulary. See `MarianTokenizer` for arguments and errors."""
 
-    names = "target"  # the language of a direction that a source's token names
+    names = "target"
 
     def __init__(
         self,
@@ -61,7 +79,6 @@ class MarianPieces:
 
     @property
     def codes_in_text(self) -> list[str]:
-        """The languages that a text may choose itself, as `>>fra<< A dog.` does."""
         return self.languages
 
     def tokenize(self, inputs: Sequence[str], language: str | None = None) -> list[list[int]]:
@@ -106,7 +123,7 @@ class MarianPieces:
 class LanguagePieces(MarianPieces):
     """Pieces after a language's token. See `LanguageTokenizer` for arguments and errors."""
 
-    codes_in_text: list[str] = []
+    codes_in_text = ()
 
     def __init__(
         self,

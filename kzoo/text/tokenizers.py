@@ -13,7 +13,7 @@ import sentencepiece
 from keras_hub.tokenizers import SentencePieceTokenizer, Tokenizer
 
 from kzoo.errors import JOINERS, UserError
-from kzoo.text.pieces import MODEL_FILE, PIECES_FILE, LanguagePieces, MarianPieces
+from kzoo.text.pieces import MODEL_FILE, PIECES_FILE, LanguageNames, LanguagePieces, MarianPieces
 from kzoo.text.preparation import NUMBER, prepare
 from kzoo.text.vocabulary import END, PAD, START, UNKNOWN
 
@@ -27,7 +27,7 @@ INVISIBLE = regex.compile(rf"[[\p{{Zs}}\p{{Cc}}\p{{Cf}}]--[{JOINERS}]]", regex.V
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class SubwordTokenizer(SentencePieceTokenizer):
+class SubwordTokenizer(LanguageNames, SentencePieceTokenizer):
     """SentencePiece subwords with the zoo's special tokens: padding 0, unknown 1, start 2, end 3.
 
     It runs on plain sentencepiece or, if TensorFlow is installed, in the graph with tensorflow-text.
@@ -172,7 +172,7 @@ def _visible(text: str) -> str:
     return INVISIBLE.sub("", unicodedata.normalize("NFC", text))
 
 
-class ListedTokens(Tokenizer):
+class ListedTokens(LanguageNames, Tokenizer):
     """Base class of tokenizers whose vocabulary is a list, with each token's id in the dict `ids`."""
 
     lowercases = False  # whether detokenized text is in lower case
