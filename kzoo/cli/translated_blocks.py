@@ -1,16 +1,18 @@
 """`kzoo translate` at work: blocks of lines, or of a document's texts, translated and written one by one."""
 
 import os
+import shutil
 import sys
 import time
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from kzoo.cli.console import telling_when_stopped
 from kzoo.cli.streams import MOST, arriving_lines, done_in
 from kzoo.errors import UserError
+from kzoo.text.languages import Direction
 
 # On CTranslate2, the first block has this many texts for each thread: two batches. Later blocks take about
 # this many seconds, which a stop may lose. 4,000 captions then take 3 % more processor time.
@@ -22,23 +24,32 @@ FEWEST, SECONDS = 48, 4
 LINES_ON_KERAS, TEXTS_ON_KERAS = 4096, 256
 
 
-class LineTranslator(NamedTuple):
-    """What translates blocks of lines, or of a document's texts.
+class TextLines:
+    """Lines of text, translated one by one.
+
+    Args:
+        texts: the lines.
+        n_best_of: returns the translations of a block of lines, given further arguments for each.
+        n_best: int. Number of translations of each line. Of several, each begins with the line's number.
 
     Attributes:
-        lines_of: returns the lines of each text's translations, of a block and of its further arguments.
         unit: what a text is called in messages.
-        n_best: the number of translations of each text. Of several, each line begins with the text's number.
+        plain: the texts as the model reads them.
+        in_parts: sentences whose placeholders the model changed, and which were translated in parts.
+        left: places that were left as they were.
     """
 
-    lines_of: Callable[..., list[list[str]]]
-    unit: str
-    n_best: int
+    unit = "line"
+    in_parts, left = (), ()
+
+    def __init__(self, texts: list[str], n_best_of: Callable[..., list[list]], n_best: int = 1):
+        self.texts = self.plain = texts
+        self.n_best_of, self.n_best = n_best_of, n_best
 
     def translated(self, block: list[str], done: int, **rows) -> bytes:
         """Return the lines of a block after `done` other texts."""
         try:
-            lines = self.lines_of(block, **rows)
+            lines = self._lines_of(block, **rows)
         except UserError as error:  # it counts from the block's first line
             if not done:
                 raise
@@ -49,28 +60,40 @@ class LineTranslator(NamedTuple):
             for line in some
         ).encode("utf-8")
 
+    def _lines_of(self, block: list[str], **rows) -> list[list[str]]:
+        """Return the translations of each text; of several, each after its score."""
+        results = self.n_best_of(block, **rows)
+        if self.n_best == 1:
+            return [[hypotheses[0].text] for hypotheses in results]
+        return [[f"{one.score:.4f}\t{one.text}" for one in hypotheses] for hypotheses in results]
 
-def text_lines(n_best_of: Callable, n_best: int, block: list[str], **rows) -> list[list[str]]:
-    """Return the translations of lines; of several per line, each after its score."""
-    results = n_best_of(block, **rows)
-    if n_best == 1:
-        return [[hypotheses[0].text] for hypotheses in results]
-    return [[f"{one.score:.4f}\t{one.text}" for one in hypotheses] for hypotheses in results]
+    def write(self, lines: BinaryIO, file: BinaryIO):
+        """Write the finished file from the lines of all texts."""
+        shutil.copyfileobj(lines, file)
 
 
-def document_lines(
-    n_best_of: Callable, translator, direction, in_parts: list[str], block: list[str], **rows
-) -> list[list[str]]:
-    """Return the translation of each of a document's texts.
+class DocumentLines(TextLines):
+    """A document's texts, translated one by one."""
 
-    Add to `in_parts` the sentences whose placeholders the model changed, and which were translated in parts.
-    """
-    from kzoo.documents.translating import translate_texts
+    unit = "text"
 
-    def best_of(texts: list[str]) -> list[str]:
-        return [results[0].text for results in n_best_of(texts, **rows)]
+    def __init__(self, document, n_best_of: Callable[..., list[list]], translator, direction: Direction):
+        super().__init__(document.texts, n_best_of)
+        self.document, self.translator, self.direction = document, translator, direction
+        self.plain, self.in_parts = document.plain_texts, []
 
-    return [[best] for best in translate_texts(block, best_of, translator, direction, in_parts)]
+    def _lines_of(self, block, **rows):
+        from kzoo.documents.translating import translate_texts
+
+        def best_of(texts: list[str]) -> list[str]:
+            return [results[0].text for results in self.n_best_of(texts, **rows)]
+
+        found = translate_texts(block, best_of, self.translator, self.direction, self.in_parts)
+        return [[best] for best in found]
+
+    def write(self, lines, file):
+        translations = dict(zip(self.texts, lines.read().decode("utf-8").split("\n"), strict=False))
+        self.left = self.document.write(file, translations, self.direction[1])
 
 
 def fewest_texts(translator, unit: str, count: int) -> int:
@@ -91,47 +114,46 @@ def next_size(size: int, seconds: float) -> int:
     return min(MOST, int(size * SECONDS / max(seconds, SECONDS / 2)))
 
 
-def translate_arriving(translator: LineTranslator, prefix: list[str] | None):
+def translate_arriving(lines: TextLines, prefix: list[str] | None):
     """Print the translations of standard input's lines as they arrive."""
     done = 0
     for block in arriving_lines():
         rows = {"prefixes": prefix * len(block)} if prefix else {}
-        _print(translator.translated(block, done, **rows))
+        _print(lines.translated(block, done, **rows))
         done += len(block)
 
 
 def translate_blocks(
-    translator: LineTranslator,
-    texts: list[str],
+    lines: TextLines,
     rows: dict,
     growing: AbstractContextManager[BinaryIO | None],
     fewest: int,
     bar: Callable[[int], AbstractContextManager[Callable[[int], object]]],
 ):
-    """Print the translations of texts, or append them to the file that `growing` yields, which may have some.
+    """Print the translations of lines, or append them to the file that `growing` yields, which may have some.
 
     `rows` has the further arguments, one for each text; blocks have `fewest` texts or more; `bar` returns the
     progress bar after some texts.
     """
     from kzoo.text.reading import UnknownCharactersWarning
 
-    done = 0
+    texts, done = lines.texts, 0
 
     def where() -> str:
         resumes = done and written and os.path.isfile(written.name)  # a device is not
         kept = f", kept in {written.name}: the same command resumes" if resumes else ""
-        return f"stopped after {done:,} of {len(texts):,} {translator.unit}s{kept}"
+        return f"stopped after {done:,} of {len(texts):,} {lines.unit}s{kept}"
 
     # A stop while the file is packed, too.
     with telling_when_stopped(where), growing as written, warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownCharactersWarning)  # the command names them once
-        done = 0 if written is None else done_in(written, translator.n_best)
+        done = 0 if written is None else done_in(written, lines.n_best)
         size = fewest
         with bar(done) as advance:
             while done < len(texts):
                 began, block = time.perf_counter(), slice(done, done + size)
                 some = {name: given[block] for name, given in rows.items()}
-                content = translator.translated(texts[block], done, progress=advance, **some)
+                content = lines.translated(texts[block], done, progress=advance, **some)
                 if written is None:
                     _print(content)
                 else:
@@ -145,9 +167,3 @@ def _print(content: bytes):
     # UTF-8, whatever the locale. Not `typer.echo`, which takes bytes for UTF-16 on Windows.
     sys.stdout.buffer.write(content)
     sys.stdout.buffer.flush()
-
-
-def write_document(document, target: str, left: list[str], lines: BinaryIO, file: BinaryIO):
-    """Write a document from the lines of its translations; add the places that are left as they were."""
-    translations = dict(zip(document.texts, lines.read().decode("utf-8").split("\n"), strict=False))
-    left += document.write(file, translations, target)

@@ -2,8 +2,8 @@
 
 import contextlib
 import hashlib
-import shutil
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,13 +15,11 @@ from kzoo.cli import options
 from kzoo.cli.console import chosen_search, open_translator, progress_bar, read_terms
 from kzoo.cli.streams import growing_file, is_followed, is_input, sentences_of
 from kzoo.cli.translated_blocks import (
-    LineTranslator,
-    document_lines,
+    DocumentLines,
+    TextLines,
     fewest_texts,
-    text_lines,
     translate_arriving,
     translate_blocks,
-    write_document,
 )
 from kzoo.errors import UserError, printable
 from kzoo.files import check_writable, sha256
@@ -115,7 +113,6 @@ def translate(
     """Translate a sentence, a file or standard input."""
     from kzoo.data import open_features
     from kzoo.decoding.search_settings import checked_n
-    from kzoo.images import checked_images, image_rows
     from kzoo.presets.shelf import locate
 
     _check_together(text, file, output, image, images)
@@ -123,7 +120,7 @@ def translate(
     glossary = read_terms(terms) if terms else {}
     document = _document(file, output, n_best > 1 or prefix or image or images)
     sentences = document.texts if document else sentences_of(None, file) if file else []
-    features = open_features(images) if images else None
+    shown = image or (open_features(images) if images else None)
     if output:
         check_writable(output, [path for path in (terms, images) if path])
     located = locate(preset)
@@ -134,65 +131,45 @@ def translate(
     follows = is_followed() and not (text or file or output or image or images or len(prefix or ()) > 1)
     if not (file or follows):
         sentences = sentences_of(text, None)
-    shape = None if located.is_converted else located.backbone["config"].get("image_shape")
-    if shape and not (image or images):  # say so before the model is loaded
-        image_rows(None, 0, tuple(shape))
+    _check_shown(located, shown)
     needs = {"pictures": image or images, "a prefix": prefix}
     translator = open_translator(located, search, engine, compute_type, device, needs)
     direction = translator.direction(source, target)
-    split = split or document is not None
-    n_best_of = partial(
-        translator.n_best,
-        direction=direction,
-        n=n_best,
-        truncate=truncate,
-        split_sentences=False if document else split or None,  # `document_lines` splits
-        unknown=unknown,
-        terms=glossary,
-    )
-    in_parts, left = [], []
+    reading = {"truncate": truncate, "unknown": unknown}
+    n_best_of = partial(translator.n_best, direction=direction, n=n_best, terms=glossary, **reading)
     if document:
-        lines = partial(document_lines, n_best_of, translator, direction, in_parts)
-        lines = LineTranslator(lines, "text", 1)
+        lines = DocumentLines(document, partial(n_best_of, split_sentences=False), translator, direction)
     else:
-        lines = LineTranslator(partial(text_lines, n_best_of, n_best), "line", n_best)
+        lines = TextLines(sentences, partial(n_best_of, split_sentences=split or None), n_best)
     if follows:
         translate_arriving(lines, prefix)
         return
-    rows = {}
-    if translator.image_shape or image or images:
-        rows["images"] = checked_images(translator, image or features, len(sentences))
-    if prefix:
-        rows["prefixes"] = prefix * len(sentences) if len(prefix) == 1 else prefix
-    plain = document.plain_texts if document else sentences
-    reading = {"prefixes": rows.get("prefixes"), "truncate": truncate, "unknown": unknown}
-    notice, text_of = _read(translator, plain, direction, split, **reading)
+    rows = _rows(translator, len(sentences), shown, prefix)
+    split = split or document is not None
+    notice, text_of = _read(translator, lines.plain, direction, split, rows.get("prefixes"), **reading)
     growing = contextlib.nullcontext()
     if output:
         pictures = [sha256(path) for path in (*(image or ()), images) if path]
         made_of = [located.files, pictures, search, n_best, truncate, split, unknown, source, target]
         digest = _digest([*made_of, translator.engine, prefix, glossary], sentences)
-        pack = partial(write_document, document, direction[1], left) if document else shutil.copyfileobj
-        growing = growing_file(output, digest, pack)
+        growing = growing_file(output, digest, lines.write)
 
     def bar(done: int):
         return progress_bar("translating", int((text_of >= done).sum()), file is not None)
 
-    fewest = fewest_texts(translator, lines.unit, len(sentences))
     try:
-        translate_blocks(lines, sentences, rows, growing, fewest, bar)
+        translate_blocks(lines, rows, growing, fewest_texts(translator, lines.unit, len(sentences)), bar)
     finally:  # the next run does not know them
-        because = "because numbers or placeholders changed in translation"
-        quoted = [f"'{sentence:.80}'" for sentence in in_parts]
-        _list(file, f"translated in parts, {because}", quoted)
+        _list(file, "translated in parts", [f"'{sentence:.80}'" for sentence in lines.in_parts])
     if notice:
         print(printable(notice), file=sys.stderr)
-    _list(file, f"left as they were, {because}", left)
+    _list(file, "left as they were", lines.left)
 
 
-def _list(file: Path | None, what: str, some: list[str]):
+def _list(file: Path | None, what: str, some: Sequence[str]):
     """Print what happened to some of a file's texts: how many, and which. Of none, print nothing."""
     if some:
+        what = f"{what}, because numbers or placeholders changed in translation"
         which = "; ".join(some[:MOST_LISTED]) + ("; …" if len(some) > MOST_LISTED else "")
         print(printable(f"{file}: {what} ({len(some):,}): {which}"), file=sys.stderr)
 
@@ -236,6 +213,27 @@ def _directed(preset, document, source: str | None, target: str | None) -> tuple
         named = document and any(document.languages)
         raise UserError(f"{document.path}: {error}" if named else str(error)) from None
     return source, target
+
+
+def _check_shown(preset, shown):
+    """Raise `UserError` before the model is loaded if it reads images and none are given."""
+    from kzoo.images import image_rows
+
+    shape = None if preset.is_converted else preset.backbone["config"].get("image_shape")
+    if shape and shown is None:
+        image_rows(None, 0, tuple(shape))
+
+
+def _rows(translator, count: int, shown, prefix: list[str] | None) -> dict:
+    """Return the further arguments of the translator, with one entry for each of `count` sentences."""
+    from kzoo.images import checked_images
+
+    rows = {}
+    if translator.image_shape or shown is not None:
+        rows["images"] = checked_images(translator, shown, count)
+    if prefix:
+        rows["prefixes"] = prefix * count if len(prefix) == 1 else prefix
+    return rows
 
 
 def _check_together(text, file: Path | None, output: Path | None, image, images):
