@@ -243,6 +243,11 @@ class OneDirection(Task):
         validation = corpus.pairs(recipe.validation, *languages)
         return cls(recipe, corpus, languages, sides, validation, shards=shards)
 
+    @cached_property
+    def pictures(self) -> list[np.ndarray | FeatureFile]:
+        """The corpus's images of the training and of the validation text."""
+        return [self.corpus.images(split) for split in ("train", self.recipe.validation)]
+
     def learn(self, folder):
         if self.shards:
             self.shards.copy_vocabularies(folder)
@@ -256,11 +261,13 @@ class OneDirection(Task):
             super().record_rows(folder)
 
     def build(self, folder: Path) -> keras.Model:
-        """Return the compiled translator of the run in `folder`, with the recipe's languages."""
+        """Return the compiled translator of the run in `folder`, with the recipe's languages and features."""
         translator = super().build(folder)
         source, translator.target_language = translator.direction(*self.languages)
         if translator.source_language is None or translator.source_languages:
             translator.source_language = source  # else it stays: OPUS-MT's `deu+eng` reads both
+        if translator.image_shape and isinstance(self.pictures[0], FeatureFile):
+            translator.extractor = translator.extractor or dataclasses.asdict(self.pictures[0].extractor)
         return translator
 
     def _built(self, tokenizers: list) -> keras.Model:
@@ -285,12 +292,9 @@ class OneDirection(Task):
     def images(self, translator):
         if not translator.image_shape:
             return [None, None]
-        images = [self.corpus.images(split) for split in ("train", self.recipe.validation)]
-        if isinstance(images[0], FeatureFile):  # not pictures
-            translator.extractor = translator.extractor or dataclasses.asdict(images[0].extractor)
         return [
             image_rows(rows, len(source), translator.image_shape, translator.extractor)
-            for rows, (source, _) in zip(images, (self.sides, self.validation), strict=True)
+            for rows, (source, _) in zip(self.pictures, (self.sides, self.validation), strict=True)
         ]
 
     def read_validation(self, translator, directions, images):
@@ -323,8 +327,8 @@ class OneDirection(Task):
         return Batches(*sides, *settings, max_length=longest, images=images, growth=growth)
 
     def scorer(self, translator, read):
-        lowercase = translator.target_tokenizer.lowercases
-        others = self.recipe.target, read.images, lowercase, self.languages
+        direction, lowercase = translator.direction(*self.languages), translator.target_tokenizer.lowercases
+        others = self.recipe.target, direction, read.images, lowercase
         return TranslationScore(read.readings[self.languages], read.texts[1], *others)
 
 
@@ -410,9 +414,12 @@ class SeveralDirections(Task):
     def scorer(self, translator, read):
         count = self.recipe.validation_sentences or None
         texts = {code: rows[:count] for code, rows in zip(self.languages, read.texts, strict=True)}
-        readings = {pair: rows[:count] for pair, rows in read.readings.items()}
         lowercase = all(translator.tokenizers_of(*pair)[1].lowercases for pair in self.directions)
-        return DirectionScores(readings, texts, lowercase)
+        scores = {}
+        for pair, readings in read.readings.items():
+            own = readings[:count], texts[pair[1]], pair[1], translator.direction(*pair)
+            scores[pair] = TranslationScore(*own, lowercase=lowercase)
+        return DirectionScores(scores)
 
 
 def bpe_dropouts(recipe: Recipe, tokenizers: Sequence[Tokenizer]) -> list[BPEDropout | None]:

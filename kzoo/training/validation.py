@@ -26,9 +26,9 @@ class TranslationScore(keras.callbacks.Callback):
         readings: the source sentences as the translator reads them, from its `sentences_read`.
         target: their references.
         language: language of the references, which decides BLEU's tokenizer.
+        direction: what the translator's `direction` returns.
         images: one image per source sentence, for a model that reads images, in its input format.
         lowercase: ignore case in scoring, for models that output lower case.
-        direction: the source and the target language; needed for a multilingual model.
 
     Warns:
         UnknownCharactersWarning: sentences have characters that the vocabulary lacks.
@@ -36,8 +36,9 @@ class TranslationScore(keras.callbacks.Callback):
     Example:
 
     >>> translator = kzoo.presets.load("pope_small_multi30k_en_de")
-    >>> readings = translator.sentences_read(["A dog runs."], translator.direction())
-    >>> score = TranslationScore(readings, ["Ein Hund rennt."], "de")  # among the callbacks of `fit`
+    >>> direction = translator.direction()
+    >>> readings = translator.sentences_read(["A dog runs."], direction)
+    >>> score = TranslationScore(readings, ["Ein Hund rennt."], "de", direction)  # a callback for `fit`
     >>> [round(value) for value in score.scores(translator)]
     [100, 100]
     """
@@ -47,13 +48,13 @@ class TranslationScore(keras.callbacks.Callback):
         readings: list[Reading],
         target: list[str],
         language: str,
+        direction: Direction,
         images: np.ndarray | FeatureFile | None = None,
         lowercase: bool = False,
-        direction: Direction = (None, None),
     ):
         super().__init__()
         self.readings, self.target, self.language = readings, target, language
-        self.images, self.lowercase, self.direction = images, lowercase, direction
+        self.direction, self.images, self.lowercase = direction, images, lowercase
         if line := lacking_line([reading for reading in readings if reading.lacking], len(readings)):
             warnings.warn(line, UnknownCharactersWarning, stacklevel=2)
 
@@ -83,12 +84,11 @@ class TranslationScore(keras.callbacks.Callback):
 
     def low_scores(self, translator) -> dict[str, float]:
         """Return `low_score` by direction."""
-        return {direction_key(*translator.direction(*self.direction)): self.low_score(translator)}
+        return {direction_key(*self.direction): self.low_score(translator)}
 
     def _best(self, translator, search: SearchSettings) -> list[Hypothesis]:
         """Return the best translation of each sentence."""
-        direction = translator.direction(*self.direction)
-        found = translator.n_best_of_readings(self.readings, 1, search, direction, images=self.images)
+        found = translator.n_best_of_readings(self.readings, 1, search, self.direction, images=self.images)
         return [best for (best,) in found]
 
 
@@ -99,22 +99,12 @@ class DirectionScores(keras.callbacks.Callback):
     over directions between different languages as `val_bleu` and `val_chrf2`.
 
     Args:
-        readings: for each (source, target) direction, its source sentences as the translator reads them.
-        text: for each language, its sentences; all are aligned.
-        lowercase: as in `TranslationScore`.
+        directions: the `TranslationScore` of each pair of a source and a target language.
     """
 
-    def __init__(
-        self,
-        readings: dict[tuple[str, str], list[Reading]],
-        text: dict[str, list[str]],
-        lowercase: bool = False,
-    ):
+    def __init__(self, directions: dict[tuple[str, str], TranslationScore]):
         super().__init__()
-        self.directions = {
-            pair: TranslationScore(read, text[pair[1]], pair[1], None, lowercase, pair)
-            for pair, read in readings.items()
-        }
+        self.directions = directions
 
     def on_epoch_end(self, epoch, logs=None):
         start = time.perf_counter()

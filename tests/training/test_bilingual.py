@@ -164,5 +164,6 @@ def test_lowercased_translations_are_scored_in_lower_case(recipe):
     _, target = task.validation
     assert target != [sentence.lower() for sentence in target]
     read = Validation(task.validation, {task.languages: []}, [])
-    score = task.scorer(SimpleNamespace(target_tokenizer=MosesSubwordTokenizer()), read)
+    translator = SimpleNamespace(target_tokenizer=MosesSubwordTokenizer(), direction=lambda *pair: pair)
+    score = task.scorer(translator, read)
     assert score.lowercase

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sacrebleu
 from keras import ops
+from word_tokens import WordTokens
 
 from kzoo.decoding import SearchSettings, TextTranslator
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
@@ -13,28 +14,24 @@ from kzoo.text.hypotheses import Hypothesis
 from kzoo.text.reading import Reading, UnknownCharactersWarning
 from kzoo.training.validation import DirectionScores, TranslationScore
 
+EN_ZH = ("en", "zh")
 SOURCE, TARGET = ["A woman sleeps.", "A dog."], ["一个女人在睡觉。", "一只狗。"]
 TRANSLATIONS = ["一个男人在睡觉。", "一只狗。"]
 
 
 class Translates(TextTranslator):
-    """Finds given translations of sentences whose words are tokens, at most two."""
+    """Finds given translations of sentences of at most two words."""
 
     max_length, search = 3, SearchSettings(4, max_length=9)
 
     def __init__(self, found, image_shape=None):
-        self.found, self.image_shape, self.tokenized, self.asked = found, image_shape, [], []
-        self.source_language, self.target_language = "en", "zh"
+        self.found, self.image_shape, self.asked = found, image_shape, []
+        self.source_tokenizer = self.target_tokenizer = WordTokens(lambda word: 5)
+        self.source_language, self.target_language = EN_ZH
 
-    def source_tokenizer(self, texts):
-        self.tokenized += texts
-        return [[5] * len(text.split()) for text in texts]
-
-    target_tokenizer = source_tokenizer
-
-    def n_best_of_tokens(self, tokens, n, search, direction, progress, threads, images, prefixes):
-        assert (n, prefixes, direction) == (1, None, ("en", "zh"))
-        self.asked.append((tokens, search, images))
+    def n_best_of_rows(self, rows, n, search, direction):
+        assert (n, rows.prefixes, direction) == (1, None, EN_ZH)
+        self.asked.append((rows.tokens, search, rows.images))
         return [[found] for found in self.found]
 
 
@@ -42,11 +39,11 @@ class Translates(TextTranslator):
 def test_the_set_is_translated_as_told_and_scored_as_its_language(shown):
     model = Translates([Hypothesis(text, 0.0) for text in TRANSLATIONS], None if shown is None else (3,))
     readings = model.sentences_read(SOURCE, model.direction(), truncate=True)
-    score, logs = TranslationScore(readings, TARGET, "zh", shown), {}
+    score, logs = TranslationScore(readings, TARGET, "zh", EN_ZH, shown), {}
     score.set_model(model)
     for epoch in range(2):
         score.on_epoch_end(epoch, logs)
-    assert model.tokenized == SOURCE  # once
+    assert model.source_tokenizer.texts == SOURCE  # once
     (tokens, search, images), _ = model.asked
     assert tokens == [[5, 5], [5, 5]]  # cut
     assert search == SearchSettings(1, max_length=9)
@@ -60,7 +57,7 @@ def test_averaged_weights_do_not_meet_a_table_of_the_last_ones():
     """After the last epoch, which bakes a table, Keras's `use_ema` replaces the weights."""
     embedding = GlyphEmbedding(np.ones((6, 22, 22)), GlyphCharEncoder(4, "fc_1"))
     embedding.bake()
-    score = TranslationScore([Reading([5])] * 2, TARGET, "zh")
+    score = TranslationScore([Reading([5])] * 2, TARGET, "zh", EN_ZH)
     score.set_model(SimpleNamespace(backbone=SimpleNamespace(layers=[embedding])))
     score.on_train_end()
     assert not ops.convert_to_numpy(embedding.baked)
@@ -68,32 +65,25 @@ def test_averaged_weights_do_not_meet_a_table_of_the_last_ones():
 
 def test_characters_that_the_vocabulary_lacks_are_warned_of():
     with pytest.warns(UnknownCharactersWarning, match="ß"):
-        TranslationScore([Reading([5]), Reading([3], lacking="ß")], TARGET, "zh")
+        TranslationScore([Reading([5]), Reading([3], lacking="ß")], TARGET, "zh", EN_ZH)
 
 
 def test_low_scores_are_the_5th_percentile_of_each_direction():
     class Several(Translates):
-        def direction(self, source, target):
-            return source or "en", target or "zh"
-
-        def tokenizers_of(self, source, target):
-            return self.source_tokenizer, self.target_tokenizer
-
-        def n_best_of_tokens(self, tokens, n, search, direction, progress, threads, images, prefixes):
+        def n_best_of_rows(self, rows, n, search, direction):
             assert search is self.search
             return [[Hypothesis("", score - shifts[direction])] for score in np.linspace(-2, 0, 41)]
 
-    shifts = {("en", "zh"): 0, ("en", "de"): 0, ("de", "en"): 1}
+    shifts = {EN_ZH: 0, ("en", "de"): 0, ("de", "en"): 1}
     translator, dogs, readings = Several([]), ["A dog."] * 41, [Reading([5])] * 41
-    one = TranslationScore(readings, dogs, "zh")
-    assert one.low_scores(translator) == {"en-zh": pytest.approx(-1.9)}
-    read = dict.fromkeys([("en", "de"), ("de", "en")], readings)
-    several = DirectionScores(read, dict.fromkeys(("en", "de"), dogs))
+    scores = {pair: TranslationScore(readings, dogs, pair[1], pair) for pair in shifts}
+    assert scores.pop(EN_ZH).low_scores(translator) == {"en-zh": pytest.approx(-1.9)}
+    several = DirectionScores(scores)
     assert several.low_scores(translator) == pytest.approx({"en-de": -1.9, "de-en": -2.9})
 
 
 def test_case_is_ignored_where_models_output_lower_case():
     target = ["Ein Hund rennt im Park.", "Eine Frau liest."]
     model = Translates([Hypothesis(sentence.lower(), 0.0) for sentence in target])
-    score = TranslationScore([Reading([5])] * 2, target, "de", lowercase=True)
+    score = TranslationScore([Reading([5])] * 2, target, "de", EN_ZH, lowercase=True)
     assert score.scores(model) == pytest.approx((100, 100))
