@@ -17,20 +17,32 @@ from kzoo.text.sentences import SplitTexts
 from kzoo.text.texts import check_lengths, check_tokenizer, checked_texts, tokenize_prefixes
 
 
-class Prepared(NamedTuple):
-    """Texts as the search takes them.
+class Rows(NamedTuple):
+    """Sentences as the search takes them.
 
     Attributes:
-        split: the texts' sentences; it joins their translations.
-        readings: each sentence as the model reads it.
+        tokens: each sentence's token ids, without the end symbol.
         images: each sentence's image, `(N, *image_shape)`; `None` if the model reads text only.
         prefixes: the token ids that each sentence's translations begin with; `None` for none.
     """
 
+    tokens: list[list[int]]
+    images: np.ndarray | None = None
+    prefixes: list[list[int]] | None = None
+
+
+class Prepared(NamedTuple):
+    """Texts that were read for the search.
+
+    Attributes:
+        split: the texts' sentences; it joins their translations.
+        readings: each sentence as the model reads it.
+        rows: the sentences as the search takes them.
+    """
+
     split: SplitTexts
     readings: list[Reading]
-    images: np.ndarray | None
-    prefixes: list[list[int]] | None
+    rows: Rows
 
     @property
     def lacking(self) -> list[str]:
@@ -82,7 +94,8 @@ class TextReader(TwoLanguages):
         images = image_rows(images, len(split.directions), self.image_shape, self.extractor)
         if images is not None and len(split.sentences) > len(images):
             images = images[split.text_of]
-        return Prepared(split, readings, images, prefix_tokens)
+        tokens = [reading.tokens for reading in readings]
+        return Prepared(split, readings, Rows(tokens, images, prefix_tokens))
 
     def _tokenized_prefixes(
         self, split: SplitTexts, prefixes: list[str], search: SearchSettings

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from kzoo.decoding.search_settings import SearchSettings, check_whole_numbers, checked_n
-from kzoo.decoding.text_reader import TextReader
+from kzoo.decoding.text_reader import Rows, TextReader
 from kzoo.errors import UserError
 from kzoo.text.alignment import Attention
 from kzoo.text.glossary import Glossary, Occurrence
@@ -24,7 +24,7 @@ ALIGNING = "a model that attends to the words of texts: none with images or an a
 class TextTranslator(TextReader):
     """Base of both engines' translators: `translate` and `n_best` from texts to texts.
 
-    A subclass searches with `n_best_of_tokens`.
+    A subclass searches with `n_best_of_rows`.
 
     Attributes:
         engine: str. `"keras"`, or `"ctranslate2"` with its compute type.
@@ -175,9 +175,9 @@ class TextTranslator(TextReader):
         readings = prepared.readings
         if line := lacking_line([reading for reading in readings if reading.lacking], len(readings)):
             warnings.warn(line, UnknownCharactersWarning, stacklevel=2)
-        tokens, most = [reading.tokens for reading in readings], search.beam_size if glossary else n
-        others = progress, threads, prepared.images, prepared.prefixes
-        found = prepared.restored(self.n_best_of_tokens(tokens, most, search, direction, *others))
+        most = search.beam_size if glossary else n
+        rows = self.n_best_of_rows(prepared.rows, most, search, direction, progress, threads)
+        found = prepared.restored(rows)
         if glossary:
             rows = [row for row, text in enumerate(split.text_of) if glossary.fits(split.directions[text])]
             sentences, hypotheses = ([given[row] for row in rows] for given in (split.sentences, found))
@@ -192,17 +192,14 @@ class TextTranslator(TextReader):
         n: int,
         search: SearchSettings,
         direction: Direction,
-        progress: Callable[[int], None] | None = None,
-        threads: int = 2,
         images: np.ndarray | None = None,
-        prefixes: list[list[int]] | None = None,
     ) -> list[list[Hypothesis]]:
         """Return the `n` best translations of each sentence that `readings` has read, best first.
 
-        The other arguments are those of `n_best_of_tokens`.
+        `images` are those of `Rows`, the other arguments those of `n_best_of_rows`.
         """
-        tokens = [reading.tokens for reading in readings]
-        found = self.n_best_of_tokens(tokens, n, search, direction, progress, threads, images, prefixes)
+        rows = Rows([reading.tokens for reading in readings], images)
+        found = self.n_best_of_rows(rows, n, search, direction)
         return restored(readings, found, [direction[1]] * len(readings))
 
     def _glossary(self, terms: Mapping[str, str], direction: Direction, prefixes: object) -> Glossary:
@@ -296,27 +293,22 @@ class TextTranslator(TextReader):
     def check_search(self, search: SearchSettings):
         """Raise `UserError` if the engine does not support the search settings."""
 
-    def n_best_of_tokens(
+    def n_best_of_rows(
         self,
-        tokens: list[list[int]],
+        rows: Rows,
         n: int,
         search: SearchSettings,
         direction: Direction,
         progress: Callable[[int], None] | None = None,
         threads: int = 2,
-        images: np.ndarray | None = None,
-        prefixes: list[list[int]] | None = None,
     ) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of sentences given as token ids, without end symbols.
+        """Return the `n` best translations of each sentence, best first.
 
         Args:
-            tokens: token ids of sentences that the model can read.
+            rows: sentences that the model can read.
             n: int. At most the search's beam size.
             search: settings of the search.
             direction: what `direction` returns.
-            images: `(N, *image_shape)`, for a model that reads images.
-            prefixes: for each sentence, the token ids that its translations begin with.
-
-        The other arguments are those of `translate`.
+            progress, threads: as in `translate`.
         """
         raise NotImplementedError

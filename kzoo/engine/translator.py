@@ -14,6 +14,7 @@ from typing import Self, get_args
 import numpy as np
 
 from kzoo.decoding.search_settings import SearchSettings, output_limit, padded_length
+from kzoo.decoding.text_reader import Rows
 from kzoo.decoding.text_translator import TextTranslator
 from kzoo.engine import Device, import_ctranslate2, usable_cores
 from kzoo.engine.choice import check_supported
@@ -140,19 +141,18 @@ class CTranslate2Translator(TextTranslator):
     def check_search(self, search: SearchSettings):
         check_supported(search=search)
 
-    def n_best_of_tokens(
+    def n_best_of_rows(
         self,
-        tokens: list[list[int]],
+        rows: Rows,
         n: int,
         search: SearchSettings,
         direction: Direction,
         progress: Callable[[int], None] | None = None,
         threads: int = 2,
-        images: None = None,
-        prefixes: list[list[int]] | None = None,
     ) -> list[list[Hypothesis]]:
-        if prefixes:
+        if rows.prefixes:
             raise UserError("CTranslate2 is not used with prefixes: use engine keras")
+        tokens = rows.tokens
         prefix = [self._target_pieces[token] for token in self.language_tokens(direction[1])]
         found, groups = [None] * len(tokens), {}
         for number, sentence in enumerate(tokens):

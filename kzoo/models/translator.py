@@ -13,6 +13,7 @@ from keras_hub.tokenizers import Tokenizer
 from kzoo.decoding import SearchSettings
 from kzoo.decoding.batched_search import BatchedSearch, call_lock, padded
 from kzoo.decoding.search_settings import padded_length
+from kzoo.decoding.text_reader import Rows
 from kzoo.decoding.text_translator import TextTranslator
 from kzoo.errors import UserError
 from kzoo.export_formats import export
@@ -105,17 +106,16 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, WarnsOfSparseGradien
         """The most tokens that the model reads or writes, with the end symbol."""
         return self.backbone.max_length
 
-    def n_best_of_tokens(
+    def n_best_of_rows(
         self,
-        tokens: list[list[int]],
+        rows: Rows,
         n: int,
         search: SearchSettings,
         direction: Direction,
         progress: Callable[[int], None] | None = None,
         threads: int = 2,
-        images: np.ndarray | None = None,
-        prefixes: list[list[int]] | None = None,
     ) -> list[list[Hypothesis]]:
+        tokens, images, prefixes = rows
         languages = self._language_inputs(*direction, len(tokens))
         others = languages | ({} if images is None else {"image": images})
         self._drop_stale_functions()

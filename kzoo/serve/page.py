@@ -162,7 +162,7 @@ async def translated(served: Served, asked: PageRequest, glyphs: np.ndarray | No
     (hypotheses,) = prepared.split.join(found)
     first, *others = prepared.readings
     if first.tokens and not others:
-        drawn = await attention(served, first.tokens, hypotheses[0].text, direction, prepared.images)
+        drawn = await attention(served, first.tokens, hypotheses[0].text, direction, prepared.rows.images)
     else:
         reason = "the text has several sentences" if others else "the model reads no word of the sentence"
         drawn = [not_drawn(kind, reason) for kind in kinds(served.translator)]

@@ -12,6 +12,7 @@ import numpy as np
 
 from kzoo.decoding import SearchSettings
 from kzoo.decoding.search_settings import LENGTHS, padded_length
+from kzoo.decoding.text_reader import Rows
 from kzoo.errors import UserError
 from kzoo.hub.preset import Preset
 from kzoo.text.hypotheses import Hypothesis
@@ -73,15 +74,9 @@ class KerasSearch:
         """Return the hypotheses of each row of a batch."""
         direction, _, prefixed = key
         tokens, images, prefixes = map(list, zip(*rows, strict=True))
-        return self.translator.n_best_of_tokens(
-            tokens,
-            self._settings.beam_size,
-            self._settings,
-            direction,
-            threads=1,
-            images=np.stack(images) if self.translator.image_shape else None,
-            prefixes=prefixes if prefixed else None,
-        )
+        images = np.stack(images) if self.translator.image_shape else None
+        rows, n = Rows(tokens, images, prefixes if prefixed else None), self._settings.beam_size
+        return self.translator.n_best_of_rows(rows, n, self._settings, direction, threads=1)
 
     def usual(self) -> Iterator[tuple[tuple, list[tuple]]]:
         """Yield the key and rows of a batch of each usual shape, to compile its search."""
@@ -128,8 +123,8 @@ class EngineSearch:
         """Return the hypotheses of each row of a batch."""
         if self.slow(key):
             return self.keras.search(key, rows)
-        tokens, n = [row[0] for row in rows], self._settings.beam_size
-        return self.translator.n_best_of_tokens(tokens, n, self._settings, key[0])
+        rows, n = Rows([row[0] for row in rows]), self._settings.beam_size
+        return self.translator.n_best_of_rows(rows, n, self._settings, key[0])
 
     def usual(self) -> Iterator[tuple[tuple, list]]:
         """Yield the key and rows of a batch that tests the model, unless a request is to load it."""

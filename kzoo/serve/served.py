@@ -180,7 +180,7 @@ class Served:
 
         Those with a prefix stay: terms might change it.
         """
-        split, prefixes = prepared.split, prepared.prefixes or [[]] * len(found)
+        split, prefixes = prepared.split, prepared.rows.prefixes or [[]] * len(found)
 
         def with_terms() -> list[tuple[int, Glossary]]:
             glossaries = [self._glossary(direction) for direction in split.directions]
@@ -206,9 +206,9 @@ class Served:
 
     def _rows(self, prepared: Prepared) -> Iterator[tuple[tuple, tuple]]:
         """Yield each sentence's key and row, as in `KerasSearch`."""
-        split, images, prefixes = prepared.split, prepared.images, prepared.prefixes
-        for number, reading in enumerate(prepared.readings):
-            tokens, prefix = reading.tokens, prefixes[number] if prefixes else []
+        split, (sentences, images, prefixes) = prepared.split, prepared.rows
+        for number, tokens in enumerate(sentences):
+            prefix = prefixes[number] if prefixes else []
             direction = split.directions[split.text_of[number]]
             key = direction, self._engine.length(len(tokens)), bool(prefix)
             yield key, (tokens, None if images is None else images[number], prefix)

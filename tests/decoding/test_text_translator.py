@@ -40,8 +40,8 @@ class Echo(TextTranslator):
     def tokenizers_of(self, source, target):
         return self.known[source], self.known[target]
 
-    def n_best_of_tokens(self, tokens, n, search, direction, progress, threads, images, prefixes):
-        return [[Hypothesis(f"{len(row)}", 0.0)] for row in tokens]
+    def n_best_of_rows(self, rows, *others):
+        return [[Hypothesis(f"{len(row)}", 0.0)] for row in rows.tokens]
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_each_sentence_is_read_in_the_language_of_its_text(echo):
     directions = [("en", "de"), ("de", "en"), ("de", "en"), ("en", "de")] * 10
     prepared = echo.prepared(split(["a", "b c"] * 20, directions), echo.search, prefixes=["", "x"] * 20)
     assert [len(reading.tokens) for reading in prepared.readings] == [1, 4, 2, 2] * 10
-    assert prepared.prefixes == [[], [6], [], [6, 6]] * 10
+    assert prepared.rows.prefixes == [[], [6], [], [6, 6]] * 10
 
 
 def test_tokenizing_stops_soon_after_the_first_sentence_that_is_too_long(echo):
@@ -71,7 +71,7 @@ def test_sentences_have_the_direction_and_the_prefix_of_their_text(echo):
     texts = split(["A man. Two dogs.", "Ein Hund."], [("en", "de"), ("de", "en")], True)
     prepared = echo.prepared(texts, echo.search, prefixes=["x", ""])
     assert [len(reading.tokens) for reading in prepared.readings] == [2, 2, 4]
-    assert prepared.prefixes == [[6, 6], [], []]
+    assert prepared.rows.prefixes == [[6, 6], [], []]
 
 
 def test_a_text_s_own_target_decides_its_case_and_its_terms(echo):
@@ -81,8 +81,8 @@ def test_a_text_s_own_target_decides_its_case_and_its_terms(echo):
         def tokenizers_of(self, source, target):
             return Subwords(), Subwords()
 
-        def n_best_of_tokens(self, tokens, *others):
-            return [[Hypothesis("insan", 0.0)] for _ in tokens]
+        def n_best_of_rows(self, rows, *others):
+            return [[Hypothesis("insan", 0.0)] for _ in rows.tokens]
 
         def with_terms(self, sentences, found, n, glossary):
             return [[Hypothesis("term", 0.0)] for _ in found]
@@ -100,5 +100,5 @@ def test_a_text_s_own_target_decides_its_case_and_its_terms(echo):
 
 def test_no_texts_and_no_prefixes(echo):
     prepared = echo.prepared(split([], []), echo.search)
-    assert (prepared.readings, prepared.images, prepared.prefixes) == ([], None, None)
+    assert (prepared.readings, prepared.rows) == ([], ([], None, None))
     assert echo.translate([], "en", "de") == []

@@ -15,6 +15,7 @@ from message_of import message_of
 from scipy.special import log_softmax
 
 from kzoo.decoding import GNMT, SearchSettings
+from kzoo.decoding.text_reader import Rows
 from kzoo.engine import usable_cores
 from kzoo.engine.choice import chosen_engine, why_not
 from kzoo.engine.conversion import convert, converted
@@ -142,7 +143,7 @@ def test_a_sentence_ends_at_its_own_limit_beside_longer_ones(tokenizers, tmp_pat
         ctranslate2.Translator(str(converted(Preset(tmp_path / "preset")))),
     )
     sentences = [random.integers(4, 25, count).tolist() for count in (3, 20, 40, 5, 60)]
-    found = engine.n_best_of_tokens(sentences, 3, SearchSettings(3), engine.direction())
+    found = engine.n_best_of_rows(Rows(sentences), 3, SearchSettings(3), engine.direction())
     for sentence, hypotheses, limit in zip(sentences, found, (32, 44, 80, 32, 96), strict=True):
         pieces = [engine.source_tokenizer.vocabulary[token] for token in sentence]
         options = {"beam_size": 3, "num_hypotheses": 3, "length_penalty": 1, "min_decoding_length": 0}

@@ -621,7 +621,7 @@ def test_a_model_whose_scores_are_not_finite_is_not_the_clients_fault(translator
                 await model.stop()
 
     broken = Translator(translator.backbone, translator.source_tokenizer)
-    broken.n_best_of_tokens = fail
+    broken.n_best_of_rows = fail
     model = served(broken)
     check_error(asyncio.run(main()), 500, "log")
 
