@@ -12,7 +12,6 @@ from kzoo.data.batch_shapes import (
     Shape,
     batch_shapes,
     check_longest,
-    grown,
     padded_batch,
     pair_lengths,
     plan_batches,
@@ -59,7 +58,6 @@ class Batches(BatchesByEpoch):
         max_length: int. Maximum sentence length, with its start or end symbol. `None`: any.
         shapes: the batches' (rows, length), shortest first; chosen automatically by default.
         images: `(N, …)`. One image per pair, such as features on disk. `None`: text only.
-        growth: float. Room for so many times the tokens that the sentences have.
         **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
 
     Returns (a batch):
@@ -83,7 +81,6 @@ class Batches(BatchesByEpoch):
         max_length: int | None = None,
         shapes: list[Shape] | None = None,
         images: np.ndarray | FeatureFile | None = None,
-        growth: float = 1.0,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -91,10 +88,9 @@ class Batches(BatchesByEpoch):
             raise UserError(f"{len(source):,} sentence pairs but {len(images):,} images: give one per pair")
         self.source, self.target, self.images = source, target, images
         self.seed, self.shuffle = seed, shuffle
-        lengths = pair_lengths(source, target)
+        self._lengths = pair_lengths(source, target)
         limit = shapes[-1][1] if shapes else min(max_length or tokens, tokens)
-        check_longest(lengths, limit, "sentence pair")
-        self._lengths = grown(lengths, growth, limit)
+        check_longest(self._lengths, limit, "sentence pair")
         self.shapes = shapes or batch_shapes(self._lengths, tokens, num_shapes)
         self.start_epoch(0)
 
@@ -159,7 +155,6 @@ class ShardedBatches(BatchesByEpoch):
         max_length: int. Maximum sentence length, with its start or end symbol. `None`: any.
         too_long: what to do with longer sentences: `"error"`, raise an error; `"truncate"`, cut them;
             `"drop"`, leave out their pairs.
-        growth: float. Room for so many times the tokens that the sentences have.
         **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
 
     Returns (a batch):
@@ -181,11 +176,10 @@ class ShardedBatches(BatchesByEpoch):
         seed: int = 0,
         max_length: int | None = None,
         too_long: str = "error",
-        growth: float = 1.0,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self.shards, self.seed, self._growth = shards, seed, growth
+        self.shards, self.seed = shards, seed
         self._limit, self._too_long = min(max_length or tokens, tokens), too_long
         self.num_tokens, self.dropped, histograms = 0, 0, []
         for number in range(len(shards)):
@@ -196,7 +190,7 @@ class ShardedBatches(BatchesByEpoch):
             kept = longest <= self._limit
             self.dropped += int(np.count_nonzero(~kept))
             self.num_tokens += int(lengths[kept, 1].sum())
-            histograms.append(np.unique(grown(longest[kept], growth, self._limit), return_counts=True))
+            histograms.append(np.unique(longest[kept], return_counts=True))
         if not self.num_tokens:
             raise UserError(
                 f"{shards.folder}: all pairs are longer than {self._limit} tokens: "
@@ -212,7 +206,7 @@ class ShardedBatches(BatchesByEpoch):
         self.start_epoch(0)
 
     def _lengths(self, number: int) -> np.ndarray:
-        lengths = self.shards.lengths(number)
+        lengths = self.shards.lengths(number).astype(int)  # whose products may be large
         return np.minimum(lengths, self._limit) if self._too_long == "truncate" else lengths
 
     def plan(self, epoch: int) -> np.ndarray:
@@ -241,6 +235,6 @@ class ShardedBatches(BatchesByEpoch):
         """Return a shard, and the plan of its batches in an epoch."""
         random = np.random.default_rng((self.seed, epoch, number))
         # `plan_batches` leaves out pairs over the limit.
-        longest = grown(self._lengths(number).max(axis=1), self._growth, self._limit)
+        longest = self._lengths(number).max(axis=1)
         plan = plan_batches(random.permutation(len(longest)), longest, self.shapes, random)
         return self.shards.open(number), plan
