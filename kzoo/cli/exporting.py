@@ -45,8 +45,9 @@ def export(
     translator = locate(preset)
     given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
     if to == "saved_model":  # the only one that a model on Keras writes
+        search = chosen_search(translator, **given)
         check_saved_model(folder, precision, os.environ.get("KERAS_BACKEND", "tensorflow"))
-        translator = open_translator(translator, chosen_search(translator, **given))
+        translator = open_translator(translator, search)
         print("writing the graph of the beam search: this takes a minute or two", file=sys.stderr)
     export_as(translator, folder, to, precision, **given)
     print(f"{folder}: written, {to}, {precision}")

@@ -38,9 +38,11 @@ class TranslationBackbone(Backbone):
 
     Attributes:
         layouts: how several devices split the model's large weights: axes by a pattern of a weight's path.
+        source_embedding: the layer that embeds the source, if all sources have the same.
     """
 
     layouts: dict[str, tuple[str | None, ...]] = {}
+    source_embedding: keras.layers.Layer | None = None
 
     def compile_arguments(self) -> dict:
         """Return arguments of `compile`: the optimizer and the loss of the paper whose model this is."""
@@ -90,10 +92,9 @@ class TranslationBackbone(Backbone):
 
     def get_config(self):
         config = {**super().get_config(), **self._settings}
-        embedding = getattr(self, "source_embedding", None)
-        if isinstance(embedding, GlyphEmbedding):  # save its encoder's defaults too
-            names = ("architecture", "num_features")
-            form = {name: getattr(embedding.encoder, name) for name in names}
+        if isinstance(self.source_embedding, GlyphEmbedding):  # save its encoder's defaults too
+            encoder = self.source_embedding.encoder
+            form = {"architecture": encoder.architecture, "num_features": encoder.num_features}
             config["glyph_options"] = {**config["glyph_options"], **form}
         return config
 
@@ -106,17 +107,20 @@ class Waiting(keras.StatelessScope):
 
     def add_update(self, update):
         variable, value = update
-        # Private: Keras has no public way to give a variable of such a scope its first value.
         # Any operation: until the next one, TensorFlow also keeps the NumPy array that the value comes from.
         value = keras.ops.stop_gradient(value)
-        variable._initializer = lambda shape, dtype: value
+        self._begin_with(variable, lambda: value)
 
     def give(self, variable: keras.Variable, read: Callable[[], np.ndarray]):
         """Assign what a function returns; inside `without_values`, it is called whenever that is needed."""
         if self.original_scope is None:
             variable.assign(read())
         else:
-            variable._initializer = lambda shape, dtype: read()
+            self._begin_with(variable, read)
+
+    def _begin_with(self, variable: keras.Variable, read: Callable):
+        # Private: Keras has no public way to give a variable of such a scope its first value.
+        variable._initializer = lambda shape, dtype: read()
 
 
 def without_initial_values(make: Callable[[], keras.Model]) -> keras.Model:

@@ -301,7 +301,7 @@ async def embed(served: Served, asked: PredictRequest) -> tuple[dict[str, list],
     languages = list(map(served.translator.code_of, asked.columns["language"]))
     directions = [(language, language) for language in languages]
     prepared = await served.prepared(texts, directions, unknown="translate")
-    tokens, vectors = [reading.tokens for reading in prepared.readings], []
+    tokens, vectors = prepared.rows.tokens, []
     with served.batcher.reserved(len(texts)):
         for start in range(0, len(texts), EMBEDDED):
             some = slice(start, start + EMBEDDED)
