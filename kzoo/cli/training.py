@@ -110,7 +110,7 @@ def train(
     train_task(partial(recipe_task, corpus=corpus), recipe, folder, strategy=opened)
     print(f"trained: {folder / 'preset'}")
     if recipe.corpus == "files" and recipe.test and not recipe.images and opened.is_chief:
-        from kzoo.cli.scoring import score_run
+        from kzoo.cli.run_scores import score_run
 
         score_run(folder, recipe, corpus)
 

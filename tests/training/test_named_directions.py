@@ -9,7 +9,7 @@ import pytest
 from message_of import message_of
 from named_languages import KINDS, make, sentence_piece_model
 
-from kzoo.cli.scoring import score_run
+from kzoo.cli.run_scores import score_run
 from kzoo.data import open_corpus
 from kzoo.files import read_object
 from kzoo.presets import load

@@ -14,7 +14,7 @@ from small_preset import small_preset
 from typer.testing import CliRunner
 
 from kzoo.cli import app
-from kzoo.cli.scoring import score_run
+from kzoo.cli.run_scores import score_run
 from kzoo.cli.text_to_score import check_same_held_out, directions_to_score, own_corpus
 from kzoo.data import FeatureFile, open_corpus
 from kzoo.data.held_out import DIGEST
