@@ -8,10 +8,10 @@ from .moses_tokenizer import Truecaser as Truecaser
 from .moses_tokenizer import learn_forms as learn_forms
 from .moses_tokenizer import moses_text as moses_text
 from .moses_tokenizer import moses_tokens as moses_tokens
+from .subwords import train_subwords as train_subwords
 from .tokenizers import LanguageTokenizer as LanguageTokenizer
 from .tokenizers import MarianTokenizer as MarianTokenizer
 from .tokenizers import SubwordTokenizer as SubwordTokenizer
-from .tokenizers import train_subwords as train_subwords
 from .vocabulary import END as END
 from .vocabulary import PAD as PAD
 from .vocabulary import START as START
