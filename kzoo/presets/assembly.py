@@ -79,7 +79,7 @@ def _compiled(backbone: TranslationBackbone, source: Vocab, target: Vocab, font:
     Raises:
         UserError: glyphs are drawn with a `source` tokenizer that is not a `CharacterTokenizer`.
     """
-    if source is not None and hasattr(backbone.source_embedding, "glyphs"):
+    if source is not None and backbone.get_config()["source_embedding"] == "glyph":
         if not isinstance(source, CharacterTokenizer):
             raise UserError(
                 f"glyphs need a CharacterTokenizer, but the source's is a {type(source).__name__}; "
