@@ -19,8 +19,8 @@ TIMES = r"[ \t]*(?:\d+:)?\d+:\d+[,.]\d+[ \t]+-->[ \t]+(?:\d+:)?\d+:\d+[,.]\d+"
 LINE = rf"(?!(?:\d+[ \t]*\r?\n)?{TIMES})[^\r\n]+"
 CUE = re.compile(rf"(?m)^(?P<times>{TIMES}[^\r\n]*)\r?\n(?P<text>{LINE}(?:\r?\n{LINE})*)")
 UNBROKEN = "\0"  # stands for a space within a tag
-# A dash begins what another person says. Not those of <i>black</i>-and-white and -5.
-SAID = re.compile(TAG.pattern[:-1] + r"|(?<![^\n>}])[-–—](?=[^\da-z])\s*)")
+# A dash begins what another person says. Not those of <i>black</i>-and-white and -5. Notes are around songs.
+SAID = re.compile(TAG.pattern[:-1] + r"|(?<![^\n>}])[-–—](?=[^\da-z])\s*|[ \t]*[♪♫]+[ \t]*)")
 WRAPPED = re.compile(r"(?<![\]♪♫])\n(?!(?:\s|<[^<>]*>|\{\\[^{}]*\})*[-–—\[♪♫])")  # nor sounds
 ENTITY = re.compile(r"&\w+;")
 TIMESTAMP = re.compile(r"<\d+:[\d:.]+>")  # when a word is shown; the words of the translation are others

@@ -83,6 +83,15 @@ def test_sounds_have_lines_of_their_own(tmp_path, end):
     translate_document(tmp_path / "a.srt", tmp_path / "b.srt", model, "en", "de")
     expected = end.join(["[MUSIC]", "♪ A DOG RUNS ♪", "[DOOR]", "A CAT"])
     assert (tmp_path / "b.srt").read_bytes() == cue.format(expected).encode()
+    assert set(model.asked) == {"[music]", "A dog runs", "[door]", "A cat"}  # without the notes
+
+
+@pytest.mark.parametrize("text", ["♪♪", "<i>♪ A dog</i> ♪", "♪A dog ♪ ♪ a cat♪"])
+def test_notes_of_songs_stay_where_they_are(tmp_path, text):
+    (tmp_path / "a.srt").write_text(CUE.format(text), encoding="utf-8")
+    translate_document(tmp_path / "a.srt", tmp_path / "b.srt", MadeUp(str.upper, in_order), "en", "de")
+    expected = text.replace("A dog", "A DOG").replace("a cat", "A CAT")
+    assert (tmp_path / "b.srt").read_text("utf-8") == CUE.format(expected)
 
 
 @pytest.mark.parametrize("number", ["", "2\n"])
