@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from kzoo.documents.anchors import anchored, has_letters
 from kzoo.documents.inline import Inline, Piece, Segment, texts, translated, whole
+from kzoo.documents.placeholders import WORD
 from kzoo.errors import UserError
 
 # Elements that stand within a sentence; all others end it.
@@ -219,9 +220,15 @@ def _anchored_in(soup) -> set[int]:
 
 
 def _is_behind_a_word(element) -> bool:
-    """Return whether a letter, or a mark that ends words, is before an element without a space."""
+    """Return whether a letter, or a mark that ends words, is before an element without a space.
+
+    In languages without spaces, a number behind a letter may be the next word.
+    """
     before = element.previous_element
-    return _is_text(before) and (before[-1:].isalpha() or before[-1:] in {*".,;:!?…)]»”’\"'"})
+    if not _is_text(before):
+        return False
+    last, may_be_a_word = before[-1:], (element.string or "").isdigit()
+    return last in {*".,;:!?…)]»”’\"'"} or last.isalpha() and not (may_be_a_word and not WORD.match(last))
 
 
 def _is_empty(element) -> bool:

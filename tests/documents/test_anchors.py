@@ -19,6 +19,8 @@ HTML = {
     'Two men<a href="#1">1</a> sit': 'sit men<a href="#1">1</a> Two',
     'Two men,<a href="#1">†</a> sit': 'sit men,<a href="#1">†</a> Two',
     'Two men <a href="#1">1</a> sit': 'sit <a href="#1">1</a> men Two',  # a word of the sentence
+    '共有<a href="#1">3</a>只狗': '共有<a href="#1">3</a>只狗',
+    '两只狗<a href="#1">[1]</a> 跑': '跑 两只狗<a href="#1">[1]</a>',
     "Two men. <code>a</code> A dog sits.": "men. <code>a</code> Two sits. dog A",
     'Two <a id="1"></a>men<span id="2"></span> sit': 'sit men<span id="2"></span> Two<a id="1"></a>',
     "<b>big dog<sup>1</sup></b> runs": "runs <b>dog<sup>1</sup> big</b>",
