@@ -266,8 +266,8 @@ class Recipe:
     steps: Whole = key(0, "maximum number of weight updates; 0: no limit.")
     minutes: Amount = key(
         0.0,
-        """minutes in which the run ends, its preset written; it needs a `cooldown`; 0: any. A resumed run may
-        raise them, and then continues from before the cooldown.""",
+        """minutes in which the run ends, its preset written; 0: any. A recipe's file that gives no `cooldown`
+        then has one of 0.2. A resumed run may raise them, and then continues from before the cooldown.""",
         may_differ=True,
     )
     cooldown: Below1 = key(

@@ -40,8 +40,12 @@ def read_recipe(path: str | Path, overrides: list[str] = ()) -> Recipe:
 
 
 def completed(given: dict[str, Any], chosen: Mapping[str, Choice], where: str) -> Recipe:
-    """Return the recipe of the given and the chosen values, checked. Errors name it as `where`."""
-    return checked({key: choice.value for key, choice in chosen.items()} | given, where)
+    """Return the recipe of the given and the chosen values, checked. Errors name it as `where`.
+
+    With minutes, a recipe without a cooldown gets the one that is chosen for the user's own text.
+    """
+    values = {key: choice.value for key, choice in chosen.items()} | given
+    return checked({"cooldown": COOLDOWN} | values if values.get("minutes") else values, where)
 
 
 def text_values(

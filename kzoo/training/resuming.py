@@ -143,7 +143,7 @@ def fit_from(
             print("compiling …", flush=True)
         compile_shapes(model, batches)
     how = {"epochs": epochs, "shuffle": False, "verbose": verbose}
-    batches = ResumedBatches(batches)
+    batches, shown = ResumedBatches(batches), [Progress()] if verbose else []
     try:
         if batch == len(batches):
             _end_epoch(epoch, model, callbacks, epochs=epochs, steps=len(batches))
@@ -151,19 +151,28 @@ def fit_from(
             this_epoch = _ThisEpoch()
             batches.start_epoch(epoch)
             batches.first = batch
-            model.fit(adapted(batches), initial_epoch=epoch, callbacks=[*callbacks, this_epoch], **how)
+            model.fit(
+                adapted(batches), initial_epoch=epoch, callbacks=[*callbacks, this_epoch, *shown], **how
+            )
             batches.first = 0
             model.stop_training = this_epoch.was_to_stop
         epoch += bool(batch)
         if epoch < epochs and not model.stop_training:
             batches.start_epoch(epoch)
-            model.fit(adapted(batches), initial_epoch=epoch, callbacks=callbacks, **how)
+            model.fit(adapted(batches), initial_epoch=epoch, callbacks=[*callbacks, *shown], **how)
     except Exception as error:
         if verbose == 1:
             print()  # ends the progress bar's line
         if isinstance(error, UserError | OSError) or not batches.failure:
             raise
         raise batches.failure from None
+
+
+class Progress(keras.callbacks.ProgbarLogger):
+    """Keras's progress, but an epoch that ends early is shown with the batches that it had, not with all."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.progbar.update(self.seen, list((logs or {}).items()), finalize=True)
 
 
 class _ThisEpoch(keras.callbacks.Callback):

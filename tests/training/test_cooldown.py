@@ -1,6 +1,7 @@
 """The learning rate's fall at the end of a run, by steps, minutes and patience."""
 
 import csv
+import re
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -163,6 +164,12 @@ def test_a_run_ends_with_its_minutes(tmp_path, monkeypatch):
     recipe = replace(COOLED, epochs=1000, minutes=0.1)
     train(recipe, tmp_path, scorer=Slow())
     assert len(results(tmp_path)[0]) < 100
+
+
+@pytest.mark.parametrize(("steps", "shown"), [(BATCHES, [BATCHES]), (BATCHES + 5, [BATCHES, 5])])
+def test_an_epoch_that_ends_early_shows_the_batches_that_it_had(steps, shown, tmp_path, capsys):
+    train(replace(RECIPE, steps=steps), tmp_path, verbose=2)
+    assert [int(n) for n in re.findall(rf"(\d+)/{BATCHES} - ", capsys.readouterr().out)] == shown
 
 
 def test_minutes_need_a_cooldown():

@@ -56,6 +56,13 @@ def test_the_search_of_a_recipe():
     assert SearchSettings(7, GNMT(0.6)).changed(**given) == SearchSettings(7, 0.5)
 
 
+def test_minutes_bring_a_cooldown():
+    assert read_recipe("attention_bridge_m2m_tiny").cooldown == 0
+    assert read_recipe("attention_bridge_m2m_tiny", ["minutes=9"]).cooldown == 0.2
+    assert read_recipe("attention_bridge_m2m_tiny", ["minutes=9", "cooldown=0.3"]).cooldown == 0.3
+    assert "cooldown" in message_of(read_recipe, "attention_bridge_m2m_tiny", ["minutes=9", "cooldown=0"])
+
+
 @pytest.mark.parametrize("key", ["beam_size", "max_length"])
 def test_a_search_beyond_every_machine_is_refused(key):
     for value in (10**6, 10**9, 10**30):
