@@ -19,7 +19,6 @@ HTML = {
     'Two men<a href="#1">1</a> sit': 'sit men<a href="#1">1</a> Two',
     'Two men,<a href="#1">†</a> sit': 'sit men,<a href="#1">†</a> Two',
     'Two men <a href="#1">1</a> sit': 'sit <a href="#1">1</a> men Two',  # a word of the sentence
-    '共有<a href="#1">3</a>只狗': '共有<a href="#1">3</a>只狗',
     '两只狗<a href="#1">[1]</a> 跑': '跑 两只狗<a href="#1">[1]</a>',
     "Two men. <code>a</code> A dog sits.": "men. <code>a</code> Two sits. dog A",
     'Two <a id="1"></a>men<span id="2"></span> sit': 'sit men<span id="2"></span> Two<a id="1"></a>',
@@ -51,6 +50,14 @@ def test_code_and_pictures_in_html(tmp_path, html):
     path.write_text(f"<p>{html}</p>", "utf-8")
     backwards(path, output)
     assert output.read_text("utf-8") == f"<p>{HTML[html]}</p>"
+
+
+def test_a_link_on_a_number_behind_a_chinese_word_is_a_word(tmp_path):
+    (tmp_path / "a.html").write_text('<p>共有<a href="#1">3</a>只狗</p>', "utf-8")
+    translator = MadeUp(lambda text: f"{text}!", lambda source, target: range(len(target)))
+    translate_document(tmp_path / "a.html", tmp_path / "b.html", translator, "zh", "zh")
+    assert translator.asked == ["共有3只狗"]
+    assert (tmp_path / "b.html").read_text("utf-8") == '<p>共有<a href="#1">3</a>只狗!</p>'
 
 
 W = '<w:p xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main">'
