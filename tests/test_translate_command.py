@@ -255,9 +255,14 @@ def test_files_are_one_table_or_a_text_and_its_references(command, upper, monkey
 
 
 def test_unknown_characters_are_counted_once_for_all_lines(upper, monkeypatch):
-    upper.source_tokenizer = WordTokens(lambda word: UNKNOWN if "♪" in word else 9)
-    Path("in.txt").write_text("".join(f"{line}\n" for line in [*LINES[:8], "♪", "a ♪ dog"]), "utf-8")
+    def token(word: str) -> int:
+        return UNKNOWN if re.search("[♪☺]", word) else 9
+
+    upper.source_tokenizer = WordTokens(token)
+    lines = [*LINES[:7], "♪", "a ♪ dog", "a {☺} dog"]  # the last has it in a placeholder only
+    Path("in.txt").write_text("".join(f"{line}\n" for line in lines), "utf-8")
     done = kzoo("--output", "out.txt")
+    assert "☺" not in done.stderr and "'☺'" in kzoo("--n-best", "2").stderr
     assert done.output.count("2 of 10 sentences") == done.output.count("'♪'") == 1
     assert len(Path("out.txt").read_text("utf-8").splitlines()) == 10
     refused = kzoo("--unknown", "error")
@@ -384,6 +389,35 @@ def test_sentences_of_a_text_that_is_kept_untranslated_are_not_printed(document)
     done = translated("-i", document, "-o", "out.json")
     assert json.loads(Path("out.json").read_text()) == ["see {x} now. bad", "GOOD"]
     assert "'see {x} now.'" not in done.stderr
+
+
+def test_a_sentence_that_is_too_long_leaves_its_text_in_a_document(upper, document):
+    """The rest is translated; `--truncate` cuts the sentence instead."""
+    texts = ["good", "one two three four five", "bad", "line 5"]
+    Path(document).write_text(json.dumps(texts, indent=1))
+    done = translated("-i", document, "-o", "out.json")
+    assert json.loads(Path("out.json").read_text()) == ["GOOD", *texts[1:3], "LINE 5"]
+    (too_long, other) = done.stderr.splitlines()
+    assert "line 3" in too_long and "the 4 subwords" in too_long and "line 4" not in too_long
+    assert "line 4" in other
+    assert translated("-i", document, "-o", "cut.json", "--truncate").exit_code == 0
+    assert json.loads(Path("cut.json").read_text()) == ["GOOD", texts[1].upper(), "bad", "LINE 5"]
+
+
+def test_placeholders_of_lines_come_through(upper, document):
+    """As in documents; a line of which this fails has the model's translation, and is printed."""
+    given = upper.n_best
+
+    def n_best(texts, n, **options):
+        return given([text.replace("{x}", "") for text in texts], n, **options | {"split_sentences": False})
+
+    upper.n_best = n_best
+    Path("in.txt").write_text("good\nsee {x} now\n{x} bad\nline 12\n")
+    done = kzoo("-o", "out.txt")
+    assert Path("out.txt").read_text() == "GOOD\nSEE {x} NOW\n BAD\nLINE \n"
+    (first, last) = done.stderr.splitlines()
+    assert "in parts" in first and "'see {x} now'" in first and "'{x} bad'" in last
+    assert upper.seen.count("good") == 1
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from kzoo.cli.console import telling_when_stopped
 from kzoo.cli.streams import MOST, arriving_lines, done_in
-from kzoo.errors import UserError
+from kzoo.errors import UserError, printable
 from kzoo.text.languages import Direction
 
 # On CTranslate2, the first block has this many texts for each thread: two batches. Later blocks take about
@@ -36,11 +36,12 @@ class TextLines:
         unit: what a text is called in messages.
         plain: the texts as the model reads them.
         in_parts: sentences whose placeholders the model changed, and which were translated in parts.
+        changed: lines that lost placeholders.
         left: places that were left as they were.
     """
 
     unit = "line"
-    in_parts, left = (), ()
+    in_parts, changed, left = (), (), ()
 
     def __init__(self, texts: list[str], n_best_of: Callable[..., list[list]], n_best: int = 1):
         self.texts = self.plain = texts
@@ -72,14 +73,50 @@ class TextLines:
         shutil.copyfileobj(lines, file)
 
 
+class KeptLines(TextLines):
+    """Lines of text, one translation each; those that lose placeholders are translated again."""
+
+    def __init__(
+        self, texts: list[str], n_best_of: Callable[..., list[list]], translator, direction: Direction
+    ):
+        super().__init__(texts, n_best_of)
+        self.translator, self.direction, self.in_parts, self.changed = translator, direction, [], []
+
+    def _lines_of(self, block, **rows):
+        from kzoo.documents.placeholders import keeps
+        from kzoo.documents.translating import keeping_placeholders, taken
+
+        def best_of(texts: list[str]) -> list[str]:
+            return [results[0].text for results in self.n_best_of(texts, **rows)]
+
+        best = best_of(block)
+        steps = keeping_placeholders(block, best, self.direction, self.translator, self.in_parts)
+        found = taken(steps, best_of, self.translator, self.direction)
+        kept = (keeps(line, one, numbers=False) for line, one in zip(block, found, strict=True))
+        self.changed += [line for line, one in zip(block, kept, strict=True) if not one]
+        return [[one] for one in found]
+
+
 class DocumentLines(TextLines):
-    """A document's texts, translated one by one."""
+    """A document's texts, translated one by one.
+
+    Args:
+        skip_long: bool. Whether texts with a sentence that is too long for the model are left as they are.
+    """
 
     unit = "text"
 
-    def __init__(self, document, n_best_of: Callable[..., list[list]], translator, direction: Direction):
+    def __init__(
+        self,
+        document,
+        n_best_of: Callable[..., list[list]],
+        translator,
+        direction: Direction,
+        skip_long: bool,
+    ):
         super().__init__(document.texts, n_best_of)
         self.document, self.translator, self.direction = document, translator, direction
+        self.skip_long = skip_long
         self.plain, self.in_parts = document.plain_texts, []
 
     def _lines_of(self, block, **rows):
@@ -88,7 +125,9 @@ class DocumentLines(TextLines):
         def best_of(texts: list[str]) -> list[str]:
             return [results[0].text for results in self.n_best_of(texts, **rows)]
 
-        found = translate_texts(block, best_of, self.translator, self.direction, self.in_parts)
+        found = translate_texts(
+            block, best_of, self.translator, self.direction, self.in_parts, self.skip_long
+        )
         return [[best] for best in found]
 
     def write(self, lines, file):
@@ -114,13 +153,24 @@ def next_size(size: int, seconds: float) -> int:
     return min(MOST, int(size * SECONDS / max(seconds, SECONDS / 2)))
 
 
-def translate_arriving(lines: TextLines, prefix: list[str] | None):
-    """Print the translations of standard input's lines as they arrive."""
+def translate_arriving(
+    lines: TextLines, prefix: list[str] | None, notice_of: Callable[[list[str], list[str] | None], str]
+):
+    """Print the translations of standard input's lines as they arrive.
+
+    `notice_of` returns a line about a block of lines and their prefixes, or `""`.
+    """
+    from kzoo.text.reading import UnknownCharactersWarning
+
     done = 0
-    for block in arriving_lines():
-        rows = {"prefixes": prefix * len(block)} if prefix else {}
-        _print(lines.translated(block, done, **rows))
-        done += len(block)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownCharactersWarning)  # the notice names them
+        for block in arriving_lines():
+            rows = {"prefixes": prefix * len(block)} if prefix else {}
+            _print(lines.translated(block, done, **rows))
+            if notice := notice_of(block, rows.get("prefixes")):
+                print(printable(notice), file=sys.stderr, flush=True)
+            done += len(block)
 
 
 def translate_blocks(

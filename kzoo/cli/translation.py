@@ -3,7 +3,8 @@
 import contextlib
 import hashlib
 import sys
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -16,6 +17,7 @@ from kzoo.cli.console import chosen_search, open_translator, progress_bar, read_
 from kzoo.cli.streams import growing_file, is_followed, is_input, sentences_of
 from kzoo.cli.translated_blocks import (
     DocumentLines,
+    KeptLines,
     TextLines,
     fewest_texts,
     translate_arriving,
@@ -137,16 +139,22 @@ def translate(
     direction = translator.direction(source, target)
     reading = {"truncate": truncate, "unknown": unknown}
     n_best_of = partial(translator.n_best, direction=direction, n=n_best, terms=glossary, **reading)
+    keeps_placeholders = n_best == 1 and not (prefix or shown)
     if document:
-        lines = DocumentLines(document, partial(n_best_of, split_sentences=False), translator, direction)
+        n_best_of = partial(n_best_of, split_sentences=False)  # `DocumentLines` splits
+        lines = DocumentLines(document, n_best_of, translator, direction, skip_long=not truncate)
     else:
-        lines = TextLines(sentences, partial(n_best_of, split_sentences=split or None), n_best)
+        n_best_of = partial(n_best_of, split_sentences=split or None)
+        plain = TextLines(sentences, n_best_of, n_best)
+        lines = KeptLines(sentences, n_best_of, translator, direction) if keeps_placeholders else plain
+    split, reading["truncate"] = split or document is not None, truncate or document is not None
+    read = partial(_read, translator, direction, split, keeps_placeholders, **reading)
     if follows:
-        translate_arriving(lines, prefix)
+        translate_arriving(lines, prefix, lambda block, prefixes: read(block, prefixes)[0])
         return
     rows = _rows(translator, len(sentences), shown, prefix)
-    split = split or document is not None
-    notice, text_of = _read(translator, lines.plain, direction, split, rows.get("prefixes"), **reading)
+    notice, text_of, cut = read(lines.plain, rows.get("prefixes"))
+    too_long = document.places({sentences[text] for text in cut}) if cut and document and not truncate else []
     growing = contextlib.nullcontext()
     if output:
         pictures = [sha256(path) for path in (*(image or ()), images) if path]
@@ -160,18 +168,22 @@ def translate(
     try:
         translate_blocks(lines, rows, growing, fewest_texts(translator, lines.unit, len(sentences)), bar)
     finally:  # the next run does not know them
-        _list(file, "translated in parts", [f"'{sentence:.80}'" for sentence in lines.in_parts])
+        because = "because numbers or placeholders changed in translation"
+        _list(file, f"translated in parts, {because}", map("'{:.80}'".format, lines.in_parts))
+        _list(file, "placeholders changed in translation", map("'{:.80}'".format, lines.changed))
     if notice:
         print(printable(notice), file=sys.stderr)
-    _list(file, "left as they were", lines.left)
+    most = f"because a sentence has more than the {translator.max_length - 1:,} subwords that the model reads"
+    _list(file, f"left as they were, {most}", [place for place in lines.left if place in too_long])
+    _list(file, f"left as they were, {because}", [place for place in lines.left if place not in too_long])
 
 
-def _list(file: Path | None, what: str, some: Sequence[str]):
+def _list(file: Path | None, what: str, some: Iterable[str]):
     """Print what happened to some of a file's texts: how many, and which. Of none, print nothing."""
-    if some:
-        what = f"{what}, because numbers or placeholders changed in translation"
+    if some := list(some):
         which = "; ".join(some[:MOST_LISTED]) + ("; …" if len(some) > MOST_LISTED else "")
-        print(printable(f"{file}: {what} ({len(some):,}): {which}"), file=sys.stderr)
+        where = f"{file}: " if file else ""
+        print(printable(f"{where}{what} ({len(some):,}): {which}"), file=sys.stderr)
 
 
 def _document(file: Path | None, output: Path | None, others: object):
@@ -246,22 +258,40 @@ def _check_together(text, file: Path | None, output: Path | None, image, images)
         raise UserError("--image and --images exclude each other: give pictures or features")
 
 
-def _read(translator, texts: list[str], direction, split: bool, prefixes: list[str] | None, **options):
+def _read(
+    translator,
+    direction,
+    split: bool,
+    keeps_placeholders: bool,
+    texts: list[str],
+    prefixes: list[str] | None,
+    **options,
+):
     """Read all texts, so that errors come before the first translation; `options` are those of `readings`.
 
     That they are read again then takes 0.1 % of the time; to keep all token ids would take twice the memory
     of the text.
 
     Returns:
-        A line about characters that the vocabulary lacks, or ""; and the index of each sentence's text.
+        A line about characters that the vocabulary lacks, or ""; the index of each sentence's text; and those
+        of texts with sentences that are cut.
     """
+    from kzoo.documents.placeholders import outside
     from kzoo.text.reading import lacking_line
     from kzoo.text.sentences import SplitTexts
 
     whole = SplitTexts(texts, [direction] * len(texts), split, translator.codes_in_text)
     readings = translator.readings(whole, prefixes=whole.prefixes(prefixes), **options)
-    lacking = [reading for reading in readings if reading.lacking]
-    return lacking_line(lacking, len(whole.sentences)), whole.text_of
+    lacking, cut = [], []
+    for text, sentence, reading in zip(whole.text_of, whole.sentences, readings, strict=True):
+        if reading.lacking and reading.tokens and keeps_placeholders:  # the model need not read these
+            seen = unicodedata.normalize("NFC", outside(sentence))
+            reading = reading._replace(lacking="".join(filter(seen.__contains__, reading.lacking)))
+        if reading.lacking:
+            lacking.append(reading)
+        if reading.cut:
+            cut.append(text)
+    return lacking_line(lacking, len(whole.sentences)), whole.text_of, cut
 
 
 def _digest(made_of: list, sentences: list[str]) -> str:

@@ -18,7 +18,7 @@ from kzoo.text.reading import Reading, UnknownCharactersWarning, lacking_line, r
 from kzoo.text.sentences import SplitTexts
 from kzoo.text.texts import checked_texts
 
-ALIGNING = "a model that attends to the words of texts: none with images or an attention bridge"
+WITH_TERMS = "a model that attends to the words of texts: none with images or an attention bridge"
 
 
 class TextTranslator(TextReader):
@@ -98,7 +98,7 @@ class TextTranslator(TextReader):
             UserError: a sentence longer than the model's maximum; a language that the model lacks; images
                 that do not fit; a prefix that is too long or has an unknown character; an invalid search
                 argument; token scores that are not finite; what CTranslate2 cannot do; terms that are empty,
-                for a model that does not align, or with prefixes.
+                for a model with images or an attention bridge, or with prefixes.
 
         Warns:
             UnknownCharactersWarning: sentences have characters that the vocabulary lacks.
@@ -203,8 +203,8 @@ class TextTranslator(TextReader):
         return restored(readings, found, [direction[1]] * len(readings))
 
     def _glossary(self, terms: Mapping[str, str], direction: Direction, prefixes: object) -> Glossary:
-        if not self.aligns:
-            raise UserError(f"terms (--terms) need {ALIGNING}")
+        if not self.takes_terms:
+            raise UserError(f"terms (--terms) need {WITH_TERMS}")
         if prefixes:
             raise UserError("terms (--terms) might change prefixes (--prefix): give one of them")
         return Glossary(terms, direction)
@@ -242,8 +242,8 @@ class TextTranslator(TextReader):
         return new
 
     @property
-    def aligns(self) -> bool:
-        """Whether the model has `alignments`: it attends to the words of a text, and reads text only."""
+    def takes_terms(self) -> bool:
+        """Whether the model keeps to terms: it attends to the words of a text itself, and reads text only."""
         return not self.embeds and self.image_shape is None
 
     def alignments(
@@ -262,14 +262,15 @@ class TextTranslator(TextReader):
 
         Returns:
             Of each pair, the sentence's S subwords, the translation's T subwords, and the attention `(T, S)`:
-            the mean of the heads of the last layer but one. `None` for an empty sentence, and if one of the
-            pair is longer than the model's maximum.
+            the mean of the heads of the last layer but one. With an attention bridge, the sum over the rows
+            of M of the attention to them times theirs. `None` for an empty sentence, and if one of the pair
+            is longer than the model's maximum.
 
         Raises:
-            UserError: the model does not align; or as `translate`.
+            UserError: the model reads images; or as `translate`.
         """
-        if not self.aligns:
-            raise UserError(f"alignments need {ALIGNING}")
+        if self.image_shape is not None:
+            raise UserError("alignments need a model that reads text only")
         return self.alignments_of(pairs, self.direction(source_language, target_language))
 
     def alignments_of(self, pairs: Sequence[tuple[str, str]], direction: Direction) -> list[Attention | None]:

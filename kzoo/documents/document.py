@@ -2,7 +2,7 @@
 
 import importlib
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -79,6 +79,10 @@ class Document:
     def plain_texts(self) -> list[str]:
         """`texts` without marks."""
         return list(map(plain, self.texts))
+
+    def places(self, some: Collection[str]) -> list[str]:
+        """Return the places in the document that need the translation of one of some of `texts`."""
+        return [one.place for one in self._segments if any(text in some for text in texts(one.pieces))]
 
     def direction(self, source: str | None, target: str | None) -> Direction:
         """Return the languages given, or else those that the document names.
@@ -157,7 +161,8 @@ def translate_document(
         source_language, target_language: as in `translate`; by default those that the document names.
 
     Returns:
-        The places in the document that were left as they were, because a placeholder was lost.
+        The places in the document that were left as they were, because a placeholder was lost, or a sentence
+        is longer than the model's maximum.
 
     Raises:
         UserError: as `Document`; it names another language; the endings differ; the output cannot be written,

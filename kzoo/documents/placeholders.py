@@ -1,5 +1,6 @@
 """What a translation must hold exactly as its text does: numbers, addresses, and what programs fill in."""
 
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator
 
@@ -33,6 +34,7 @@ PLACEHOLDER = regex.compile(
 )
 # Numbers that stand in for placeholders, those first that the captions model copies most often.
 STAND_INS = ("18", "13", "19", "12", "14", "11", "15", "16", "17")
+IN_WORDS = regex.compile("[〇零一二两兩三四五六七八九十百千万萬亿億]+")
 # The words of a part between placeholders, and what is around them.
 PART = regex.compile(r"(?s)(\W*)(.*?)(\W*)")
 
@@ -42,13 +44,21 @@ def has_words(text: str) -> bool:
     return any(map(str.isalpha, PLACEHOLDER.sub("", text)))
 
 
+def outside(text: str) -> str:
+    """Return a text without its placeholders, but with its numbers."""
+    return PLACEHOLDER.sub(lambda match: match[0] if match[0][0].isdigit() else "", text)
+
+
 def keeps(text: str, translation: str, numbers: bool = True) -> bool:
     """Return whether a translation has the text's placeholders, each as often, and no others.
+
+    Instead of a number in digits, one of both may have it in Chinese words.
 
     Args:
         numbers: bool. Whether numbers count.
     """
-    return _placeholders(text, numbers) == _placeholders(translation, numbers)
+    own, new = _placeholders(text, numbers), _placeholders(translation, numbers)
+    return own == new or _plain(own - new) <= _in_words(translation) and _plain(new - own) <= _in_words(text)
 
 
 def same_places(text: str, translation: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
@@ -76,12 +86,12 @@ def keeping(
 
     Returns:
         The translations; for a sentence of which none was found that keeps them, `""`, or if it need not, the
-        first one.
+        first one. One whose first is `""` has no other.
     """
     found = yield "translate", sentences
     first = dict(zip(sentences, found, strict=True))
     known = first.copy()
-    lost = [sentence for sentence in sentences if not keeps(sentence, known[sentence], must)]
+    lost = [one for one in sentences if known[one] and not keeps(one, known[one], must)]
     for again in (False, True):
         stood_in = {sentence: _with_stand_ins(sentence, again, must) for sentence in lost}
         stood_in = {sentence: pair for sentence, pair in stood_in.items() if pair[1]}
@@ -148,6 +158,30 @@ def unended(translation: str, part: str) -> str:
 def _placeholders(text: str, numbers: bool) -> Counter:
     found = (match[0] for match in PLACEHOLDER.finditer(text))
     return Counter(one for one in found if numbers or not one[0].isdigit())
+
+
+def _plain(numbers: Counter) -> Counter:
+    """Return numbers in digits alone; what else is counted has no form in words."""
+    return Counter({number.replace(",", ""): count for number, count in numbers.items()})
+
+
+def _in_words(text: str) -> Counter:
+    """Return the values of a text's numbers in Chinese words, in digits."""
+    return Counter(str(_value(match[0])) for match in IN_WORDS.finditer(text))
+
+
+def _value(words: str) -> int:
+    """Return a number in Chinese words: 12,005 for 一万二千零五, 2024 for 二〇二四."""
+    whole = below_10_000 = digits = 0
+    for word in words:
+        value = 2 if word == "两" else int(unicodedata.numeric(word))  # Unicode does not know this one
+        if value < 10:
+            digits = 10 * digits + value
+        elif value < 10_000:
+            below_10_000, digits = below_10_000 + (digits or 1) * value, 0
+        else:
+            whole, below_10_000, digits = whole + (below_10_000 + digits) * value, 0, 0
+    return whole + below_10_000 + digits
 
 
 def _together(parts: Iterator[tuple[str, str]]) -> str:

@@ -1,9 +1,11 @@
 """The translations of a document's texts, with marks for its elements, sentence by sentence."""
 
-from collections.abc import Callable, Generator
+import re
+from collections.abc import Callable, Collection, Generator
+from functools import partial
 
-from kzoo.documents.inline import parts, pieces_of, placed, plain, with_marks
-from kzoo.documents.placeholders import has_words, keeping, same_places, unended
+from kzoo.documents.inline import NO_MARKS, parts, pieces_of, placed, plain, with_marks
+from kzoo.documents.placeholders import has_words, keeping, keeps, same_places, unended
 from kzoo.text.alignment import Alignment
 from kzoo.text.languages import Direction, is_chinese_or_japanese
 from kzoo.text.sentences import split_sentences
@@ -20,6 +22,7 @@ def translate_texts(
     translator,
     direction: Direction,
     in_parts: list[str] | None = None,
+    skip_long: bool = True,
 ) -> list[str]:
     """Return the translations of a document's texts, as `translating` does.
 
@@ -28,9 +31,16 @@ def translate_texts(
         translate: returns the translations of sentences.
         translator: aligns them.
         direction: what the translator's `direction` returns.
-        in_parts: as of `translating`.
+        in_parts, skip_long: as of `translating`.
     """
-    steps = translating(texts, direction, translator.aligns, in_parts=in_parts)
+    steps = translating(texts, direction, translator, in_parts=in_parts, skip_long=skip_long)
+    return taken(steps, translate, translator, direction)
+
+
+def taken(
+    steps: Steps, translate: Callable[[list[str]], list[str]], translator, direction: Direction
+) -> list[str]:
+    """Return what steps return; the other arguments are those of `translate_texts`."""
     asked, items = next_step(steps, None)
     while asked != DONE:
         answer = translate(items) if asked == "translate" else translator.alignments_of(items, direction)
@@ -49,9 +59,10 @@ def next_step(steps: Steps, answer: list | None) -> tuple[str, list]:
 def translating(
     texts: list[str],
     direction: Direction,
-    aligns: bool,
+    translator,
     keep: bool = True,
     in_parts: list[str] | None = None,
+    skip_long: bool = True,
 ) -> Steps:
     """Return the translations of texts with marks, in steps.
 
@@ -61,21 +72,64 @@ def translating(
     Args:
         texts: as of `kzoo.documents.inline.texts`.
         direction: the languages.
-        aligns: bool. Whether the translator can align.
+        translator: knows which sentences are too long for it.
         keep: bool. Whether sentences must keep their placeholders; if not, one that cannot has the model's
             translation, and numbers may change.
         in_parts: gets the sentences that kept them only as their parts were translated by themselves.
+        skip_long: bool. Whether sentences that are too long for the model have no translation.
 
     Returns:
-        The translations, with marks; `""` for a text with a sentence that had to keep its placeholders, and
-        did not.
+        The translations, with marks; `""` for a text with a sentence that has none, or that had to keep its
+        placeholders, and did not.
     """
+    steps = _translating(texts, direction, keep, in_parts)
+    too_long = partial(translator.too_long, direction=direction)
+    return _without_long(steps, too_long) if skip_long else steps
+
+
+def keeping_placeholders(
+    texts: list[str],
+    found: list[str],
+    direction: Direction,
+    translator,
+    in_parts: list[str] | None = None,
+) -> Steps:
+    """Return the translations of texts without elements, in steps as of `translating`.
+
+    Texts whose placeholders are lost in the translations found are translated as `translating` does. If that
+    loses them, too, they have the translation found. Numbers may change.
+    """
+    lost = [text for text, one in zip(texts, found, strict=True) if not keeps(text, one, numbers=False)]
+    lines_of = {text: re.split(r"(\r?\n)", text.translate(NO_MARKS)) for text in lost}
+    needed = list(dict.fromkeys(line for lines in lines_of.values() for line in lines if has_words(line)))
+    table = {}
+    if needed:
+        new = yield from translating(needed, direction, translator, in_parts=in_parts)
+        table = dict(zip(needed, new, strict=True))
+    known = {
+        text: "".join(table.get(line, line) for line in lines)
+        for text, lines in lines_of.items()
+        if all(table.get(line, line) or not line for line in lines)
+    }
+    return [known.get(text, one) for text, one in zip(texts, found, strict=True)]
+
+
+def _without_long(steps: Steps, too_long: Callable[[list[str]], Collection[str]]) -> Steps:
+    """Return what steps do, in which the translation of a sentence that is too long is `""`."""
+    asked, items = next_step(steps, None)
+    while asked != DONE:
+        long = too_long(items) if asked == "translate" else ()
+        needed = [item for item in items if item not in long]
+        found = iter((yield asked, needed) if needed else ())
+        asked, items = next_step(steps, ["" if item in long else next(found) for item in items])
+    return items
+
+
+def _translating(texts: list[str], direction: Direction, keep: bool, in_parts: list[str] | None) -> Steps:
     source, target = direction
     put_together = []
     plain_texts = {text: plain(text) for text in texts}
-    split = {
-        text: split_sentences(whole, source) for text, whole in plain_texts.items() if aligns or whole == text
-    }
+    split = {text: split_sentences(whole, source) for text, whole in plain_texts.items()}
     known = {one.strip(): one.strip() for sentences in split.values() for one in sentences}
     if needed := [sentence for sentence in known if has_words(sentence)]:
         translations = yield from keeping(needed, put_together, keep)
@@ -90,10 +144,10 @@ def translating(
     if in_parts is not None:
         used = {one.strip() for text, sentences in split.items() if found[text] for one in sentences}
         in_parts += filter(used.__contains__, put_together)
-    apart = {text: parts(text) for text in plain_texts if found.get(text) is None}
+    apart = {text: parts(text) for text in texts if found[text] is None}
     needed = list(dict.fromkeys(part.strip() for some in apart.values() for part in some if has_words(part)))
     if needed:
-        translations = yield from translating(needed, direction, False, keep, in_parts)
+        translations = yield from _translating(needed, direction, keep, in_parts)
         own = dict(zip(needed, translations, strict=True))
         found |= {text: _apart(some, own) for text, some in apart.items()}
     return [found[text] for text in texts]

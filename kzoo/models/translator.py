@@ -195,6 +195,8 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, WarnsOfSparseGradien
         for source, target in pairs:
             layers = self._source_attention(source, target, direction)
             weights = layers[max(len(layers) - 2, 0)].mean(axis=0)
+            if self.embeds:  # it attends to the rows of M, and these to the sentence
+                weights = weights @ self.bridge_attention_of_tokens(source, direction)[1]
             subwords = pieces(source_tokenizer, source), pieces(target_tokenizer, target)
             yield *(some[:-1] for some in subwords), weights[: len(target), : len(source)]
 

@@ -3,7 +3,6 @@
 https://docs.libretranslate.com/api/
 """
 
-import re
 import sys
 from collections.abc import Sequence
 from urllib.parse import quote
@@ -16,10 +15,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from kzoo.documents.document import BY_ENDING
-from kzoo.documents.inline import NO_MARKS
 from kzoo.documents.markup import Markup
-from kzoo.documents.placeholders import has_words, keeps
-from kzoo.documents.translating import DONE, next_step, translating
+from kzoo.documents.translating import DONE, Steps, keeping_placeholders, next_step, translating
 from kzoo.errors import UserError
 from kzoo.serve.directions import Directions, ServedPair
 from kzoo.serve.files import Documents, Upload, finished
@@ -154,7 +151,7 @@ def only(several: Translations) -> Translation:
 async def translated(texts: list[str], pairs: list[ServedPair | None], alternatives: int) -> list[list[str]]:
     """Return each text's best translation and up to `alternatives` others; of a text without a pair, it.
 
-    A sentence whose best translation lost a placeholder is translated as in `translating`.
+    Those whose best translation lost a placeholder are translated again, as `keeping_placeholders` does.
 
     Raises:
         UserError: an invalid request.
@@ -163,19 +160,12 @@ async def translated(texts: list[str], pairs: list[ServedPair | None], alternati
     found = await searched(texts, pairs, alternatives)
     for pair in dict.fromkeys(filter(None, pairs)):
         mine = [number for number, other in enumerate(pairs) if other == pair]
-
-        def lost(mine=mine) -> list[int]:
-            return [number for number in mine if not keeps(texts[number], found[number][0], numbers=False)]
-
-        if not (rows := await pair.served.in_thread(lost, size=sum(len(texts[number]) for number in mine))):
-            continue
-        lines_of = {row: re.split(r"(\r?\n)", texts[row].translate(NO_MARKS)) for row in rows}
-        needed = dict.fromkeys(line for lines in lines_of.values() for line in lines if has_words(line))
+        own, best = [texts[number] for number in mine], [found[number][0] for number in mine]
+        steps = keeping_placeholders(own, best, pair.direction, pair.served.translator)
         most = pair.served.limits.document  # a sentence may have many parts
-        table = dict(zip(needed, await translated_texts(list(needed), pair, True, most), strict=True))
-        for row, lines in lines_of.items():
-            if all(table.get(line, line) or not line for line in lines):
-                found[row][0] = "".join(table.get(line, line) for line in lines)
+        new = await taken(steps, pair, sum(map(len, own)), most)
+        for number, translation in zip(mine, new, strict=True):
+            found[number][0] = translation
     return found
 
 
@@ -221,24 +211,32 @@ async def translated_texts(
         keep: bool. Whether they must keep their placeholders.
         most: int. Maximum number of sentences; by default, that of a request.
     """
+    steps = translating(texts, pair.direction, pair.served.translator, keep, skip_long=keep)
+    return await taken(steps, pair, sys.maxsize, most)
+
+
+async def taken(steps: Steps, pair: ServedPair, size: int, most: int | None) -> list[str]:
+    """Return what the steps of `translating` return.
+
+    Args:
+        size: int. Number of characters of their texts.
+        most: as of `translated_texts`.
+    """
     served, direction = pair
-    translator, limits = served.translator, served.limits
-    if not translator.aligns:  # texts with elements are translated in parts, which come later
-        limits.check_count(await served.in_thread(lambda: sum(map(has_words, texts)), size=sys.maxsize), most)
-    steps, answer = translating(texts, direction, translator.aligns, keep), None
+    limits, answer = served.limits, None
     while True:
-        asked, items = await served.in_thread(next_step, steps, answer, size=sys.maxsize)
+        asked, items = await served.in_thread(next_step, steps, answer, size=size)
         if asked == DONE:
             return items
-        answer, size = [], min(PORTIONS[asked], limits.sentences)
+        answer, portion = [], min(PORTIONS[asked], limits.sentences)
         limits.check_count(len(items), most)
         most = limits.document  # a sentence may have many parts
-        for first in range(0, len(items), size):
-            some = items[first : first + size]
+        for first in range(0, len(items), portion):
+            some = items[first : first + portion]
             if asked == "translate":
                 answer += [best for best, *_ in await searched(some, [pair] * len(some), 0)]
             else:
-                answer += await served.batcher.run(translator.alignments_of, some, direction)
+                answer += await served.batcher.run(served.translator.alignments_of, some, direction)
 
 
 def answered(content) -> Response:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from kzoo.decoding.text_reader import Prepared
-from kzoo.decoding.text_translator import ALIGNING
+from kzoo.decoding.text_translator import WITH_TERMS
 from kzoo.errors import UserError
 from kzoo.hub.preset import Preset, direction_key
 from kzoo.serve.batching import Batcher
@@ -62,7 +62,7 @@ class Served:
 
     Raises:
         UserError: the name cannot be part of a URL; `max_wait` is over an hour; CTranslate2 does not support
-            the search; `keep` with Keras's translator; glossaries for a model that does not align.
+            the search; `keep` with Keras's translator; glossaries for a model that takes no terms.
     """
 
     def __init__(
@@ -84,8 +84,8 @@ class Served:
             raise UserError(f"max_wait must be from 0 to 3,600,000 milliseconds, not {max_wait}")
         if keep is not None and not translator.can_unload:
             raise UserError(f"{name} runs on Keras, which cannot unload a model: leave keep (--keep) out")
-        if glossaries and not translator.aligns:
-            raise UserError(f"{name}: terms (--terms) need {ALIGNING}")
+        if glossaries and not translator.takes_terms:
+            raise UserError(f"{name}: terms (--terms) need {WITH_TERMS}")
         self.translator, self.name, self.version, self.preset = translator, name, version, preset
         self._keep, self._glossaries = keep, glossaries
         self.settings, self.limits = translator.search, limits or Limits()

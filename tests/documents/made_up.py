@@ -11,11 +11,12 @@ class MadeUp:
     Args:
         translated: function from a sentence to its translation.
         aligned: function from a sentence's words and those of its translation to the places of the words that
-            each of these translates; `None`: it does not align.
+            each of these translates; `None`: it can align none.
+        most: int. Words of the longest sentence that it reads.
     """
 
-    def __init__(self, translated, aligned=None):
-        self.translated, self.aligned, self.aligns, self.asked = translated, aligned, aligned is not None, []
+    def __init__(self, translated, aligned=None, most=100):
+        self.translated, self.aligned, self.most, self.asked = translated, aligned, most, []
 
     def direction(self, source=None, target=None):
         return source, target
@@ -24,10 +25,15 @@ class MadeUp:
         self.asked += texts
         return list(map(self.translated, texts))
 
+    def too_long(self, sentences, direction):
+        return {sentence for sentence in sentences if len(sentence.split()) > self.most}
+
     def alignments_of(self, pairs, direction):
         return [self._alignment(text.split(), translation.split()) for text, translation in pairs]
 
     def _alignment(self, source, target):
+        if self.aligned is None:
+            return None
         weights = np.full((len(target), len(source)), 0.01)
         for row, place in enumerate(self.aligned(source, target)):
             weights[row, place] = 1

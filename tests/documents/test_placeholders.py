@@ -7,7 +7,7 @@ from made_up import MadeUp, in_order
 
 from kzoo.documents.inline import Inline, pieces_of, texts, whole
 from kzoo.documents.placeholders import has_words, keeps
-from kzoo.documents.translating import DONE, next_step, translating
+from kzoo.documents.translating import DONE, keeping_placeholders, next_step, taken, translating
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,26 @@ def test_what_is_a_placeholder(text, placeholders):
         assert not keeps(text, text.replace(placeholder, "", 1)), placeholder
         assert not keeps(text, f"{text} {placeholder}")
         assert not has_words(placeholder)
+
+
+@pytest.mark.parametrize(
+    ("text", "translation", "kept"),
+    [
+        ("三只狗", "3 dogs", True),
+        ("3 dogs, 3 cats", "3只狗，三只猫", True),
+        ("一万二千零五人，二十五人", "12,005 people, 25", True),
+        ("二〇二四年", "In 2024", True),
+        ("两亿三千万", "230000000", True),
+        ("1,200 people", "一千二百人", True),
+        ("三只狗", "4 dogs", False),
+        ("三只狗", "3 dogs and 3 cats", False),
+        ("3 dogs", "狗", False),
+        ("三只狗{x}", "3 dogs", False),
+    ],
+)
+def test_numbers_in_chinese_words_are_numbers(text, translation, kept):
+    assert keeps(text, translation) is kept
+    assert keeps(translation, text) is kept
 
 
 @pytest.mark.parametrize("text", ["„https://a.b/c“", "“https://a.b/c”", "https://a.b/c？", "https://a.b/c；"])
@@ -121,7 +141,7 @@ def test_a_stand_in_comes_through_once_as_a_word_of_its_own(sentence, translatio
 )
 def test_where_numbers_may_change_no_stand_in_is_left(translations, expected):
     translator = MadeUp(lambda text: translations.get(text) or losing(text))
-    steps, answer = translating(["A {x} dog, 5 cats."], ("en", "de"), aligns=False, keep=False), None
+    steps, answer = translating(["A {x} dog, 5 cats."], ("en", "de"), translator, keep=False), None
     while (asked := next_step(steps, answer))[0] != DONE:
         answer = translator.translate(asked[1])
     assert asked[1] == [expected]
@@ -129,3 +149,25 @@ def test_where_numbers_may_change_no_stand_in_is_left(translations, expected):
 
 def test_a_text_whose_parts_bring_new_ones_has_no_translation():
     assert MadeUp(lambda text: "7").texts(["A dog {x}", "A dog. A {x}."]) == ["", ""]
+
+
+def test_a_sentence_that_is_too_long_leaves_its_text():
+    """It is not asked for, not even in parts; `skip_long=False` leaves it to what translates."""
+    texts = ["A dog. A very long {x} sentence.", "A long sentence here.", "A {x} cat."]
+    translator = MadeUp(losing, most=3)
+    assert translator.texts(texts, "en") == ["", "", "A {x} CAT."]
+    assert not any("long" in sentence for sentence in translator.asked)
+    steps = translating(texts[1:2], ("en", "de"), translator, skip_long=False)
+    assert taken(steps, translator.translate, translator, ("en", "de")) == ["A LONG SENTENCE HERE."]
+
+
+def test_texts_that_lost_placeholders_are_translated_again():
+    """Line by line. Numbers may change; of a text that loses them even so, what was found stays."""
+    translator = MadeUp(lambda text: "7" if "bad" in text else losing(text))
+    texts = ["A {x} dog.\r\nA cat.", "3 cats", "A {x} bad dog."]
+    found = ["A DOG. A CAT.", "THREE CATS", "A BAD DOG."]
+    in_parts = []
+    steps = keeping_placeholders(texts, found, ("en", "de"), translator, in_parts)
+    new = taken(steps, translator.translate, translator, ("en", "de"))
+    assert new == ["A {x} DOG.\r\nA CAT.", *found[1:]]
+    assert in_parts == [] and "3 cats" not in translator.asked

@@ -218,6 +218,10 @@ def test_a_multilingual_translator_names_the_rows_of_m(bridge):
         }
     )
     np.testing.assert_allclose(weights[0], ops.convert_to_numpy(expected)[0], atol=1e-5)
+    ((subwords, _, aligned),) = translator.alignments([("abdc", "po")], **languages)
+    words = translator.bridge_attention("abdc", "en")[1] if bridge else np.eye(5)
+    assert subwords == ["a", "b", "d", "c"]
+    np.testing.assert_allclose(aligned, (weights[0, 0, :2] @ words)[:, :4], atol=1e-5)
     _, target, _ = translator.attention("abdc", **languages)
     translation = "".join(target[:-1]).replace("<unk>", "\ufffd")
     assert translation == translator.translate(["abdc"], "en", "de")[0]

@@ -101,6 +101,13 @@ def test_the_language_that_a_document_names_is_not_identified(app):
     assert f"<target>{escape(expected, quote=False)}</target>" in found.text
 
 
+def test_a_sentence_that_is_too_long_leaves_its_text(app):
+    long = "a" * 30
+    (answer,) = answers(app, [post("a.html", f"<p>a man.</p><p>{long}</p>".encode())])
+    (found,) = answers(app, [("GET", answer.json()["translatedFileUrl"], {})])
+    assert found.text == f"<p>{escape(pope().translate(['a man.'])[0])}</p><p>{long}</p>"
+
+
 @pytest.mark.parametrize(
     ("name", "content", "fields", "word"),
     [

@@ -1,6 +1,5 @@
 """LibreTranslate's API over HTTP: its fields and statuses, and the strings of `translate`."""
 
-import re
 import sys
 from dataclasses import dataclass
 from html import escape
@@ -158,6 +157,8 @@ def test_without_its_library_no_language_is_identified(monkeypatch):
         (pope, translate(target="xx"), 400, "'xx'"),
         (pope, translate(format="pdf"), 400, "pdf"),
         (pope, translate(format="html", q="".join(f"<p>{c}</p>" for c in "adegm")), 400, "5 sentences"),
+        (pope, translate(q="a" * 30), 400, "30 subwords"),
+        (pope, translate(format="html", q="<p>" + "a" * 30), 400, "30 subwords"),
         (pope, translate(alternatives="two"), 400, "alternatives"),
         (pope, translate(alternatives=-1), 400, "alternatives"),
         (pope, translate(alternatives=BEAM), 400, f"at most {BEAM - 1}"),
@@ -236,18 +237,6 @@ def test_a_sentence_with_placeholders_has_more_parts_than_a_request_may_have_sen
     text = "A dog {a} runs {b} in the {c} snow {d} with a man {e} and a ball."
     for answer in answers(create_app(served), [translate(q=text), translate(q=text, format="html")]):
         assert all(f"{{{name}}}" in answer.json()["translatedText"] for name in "abcde")
-
-
-def test_a_model_that_does_not_attend_to_words_translates_the_parts():
-    (answer,) = ask(bridge(), translate(q="two dogs a man<b>.</b>", format="html"))
-    assert re.fullmatch(".*<b>.*</b>", answer.json()["translatedText"])
-
-
-def test_texts_that_are_translated_in_parts_count():
-    served = Served(bridge(), "m", limits=Limits(sentences=2))
-    html = "<p>a man.<p>two <b>dogs.</b><p>a <b>dog.</b>"
-    (answer,) = answers(create_app(served), [translate(q=html, format="html")])
-    assert answer.status_code == 400 and "at most 2 " in answer.json()["error"]
 
 
 def test_other_sites_are_refused():
