@@ -139,7 +139,7 @@ def translate(
     direction = translator.direction(source, target)
     reading = {"truncate": truncate, "unknown": unknown}
     n_best_of = partial(translator.n_best, direction=direction, n=n_best, terms=glossary, **reading)
-    keeps_placeholders = n_best == 1 and not (prefix or shown)
+    keeps_placeholders = n_best == 1 and not (prefix or image or images)
     if document:
         n_best_of = partial(n_best_of, split_sentences=False)  # `DocumentLines` splits
         lines = DocumentLines(document, n_best_of, translator, direction, skip_long=not truncate)
