@@ -104,6 +104,11 @@ def batch_shapes(
     return shapes
 
 
+def grown(lengths: np.ndarray, growth: float, limit: int) -> np.ndarray:
+    """Return lengths with room for `growth` times as many tokens, within `limit`; longer ones unchanged."""
+    return np.maximum(lengths, np.minimum(np.ceil(lengths * growth).astype(int), limit))
+
+
 def pair_lengths(source: list[list[int]], target: list[list[int]], name: str = "") -> np.ndarray:
     """Return the length of the longer side of each pair, with its start or end symbol.
 

@@ -12,6 +12,7 @@ from kzoo.data.batch_shapes import (
     Shape,
     batch_shapes,
     check_longest,
+    grown,
     padded_batch,
     pair_lengths,
     plan_batches,
@@ -58,6 +59,7 @@ class Batches(BatchesByEpoch):
         max_length: int. Maximum sentence length, with its start or end symbol. `None`: any.
         shapes: the batches' (rows, length), shortest first; chosen automatically by default.
         images: `(N, …)`. One image per pair, such as features on disk. `None`: text only.
+        growth: float. Room for so many times the tokens that the sentences have.
         **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
 
     Returns (a batch):
@@ -81,6 +83,7 @@ class Batches(BatchesByEpoch):
         max_length: int | None = None,
         shapes: list[Shape] | None = None,
         images: np.ndarray | FeatureFile | None = None,
+        growth: float = 1.0,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -88,9 +91,10 @@ class Batches(BatchesByEpoch):
             raise UserError(f"{len(source):,} sentence pairs but {len(images):,} images: give one per pair")
         self.source, self.target, self.images = source, target, images
         self.seed, self.shuffle = seed, shuffle
-        self._lengths = pair_lengths(source, target)
+        lengths = pair_lengths(source, target)
         limit = shapes[-1][1] if shapes else min(max_length or tokens, tokens)
-        check_longest(self._lengths, limit, "sentence pair")
+        check_longest(lengths, limit, "sentence pair")
+        self._lengths = grown(lengths, growth, limit)
         self.shapes = shapes or batch_shapes(self._lengths, tokens, num_shapes)
         self.start_epoch(0)
 
@@ -155,6 +159,7 @@ class ShardedBatches(BatchesByEpoch):
         max_length: int. Maximum sentence length, with its start or end symbol. `None`: any.
         too_long: what to do with longer sentences: `"error"`, raise an error; `"truncate"`, cut them;
             `"drop"`, leave out their pairs.
+        growth: float. Room for so many times the tokens that the sentences have.
         **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
 
     Returns (a batch):
@@ -176,10 +181,11 @@ class ShardedBatches(BatchesByEpoch):
         seed: int = 0,
         max_length: int | None = None,
         too_long: str = "error",
+        growth: float = 1.0,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self.shards, self.seed = shards, seed
+        self.shards, self.seed, self._growth = shards, seed, growth
         self._limit, self._too_long = min(max_length or tokens, tokens), too_long
         self.num_tokens, self.dropped, histograms = 0, 0, []
         for number in range(len(shards)):
@@ -190,7 +196,7 @@ class ShardedBatches(BatchesByEpoch):
             kept = longest <= self._limit
             self.dropped += int(np.count_nonzero(~kept))
             self.num_tokens += int(lengths[kept, 1].sum())
-            histograms.append(np.unique(longest[kept], return_counts=True))
+            histograms.append(np.unique(grown(longest[kept], growth, self._limit), return_counts=True))
         if not self.num_tokens:
             raise UserError(
                 f"{shards.folder}: all pairs are longer than {self._limit} tokens: "
@@ -206,7 +212,7 @@ class ShardedBatches(BatchesByEpoch):
         self.start_epoch(0)
 
     def _lengths(self, number: int) -> np.ndarray:
-        lengths = self.shards.lengths(number).astype(int)  # whose products may be large
+        lengths = self.shards.lengths(number)
         return np.minimum(lengths, self._limit) if self._too_long == "truncate" else lengths
 
     def plan(self, epoch: int) -> np.ndarray:
@@ -235,6 +241,6 @@ class ShardedBatches(BatchesByEpoch):
         """Return a shard, and the plan of its batches in an epoch."""
         random = np.random.default_rng((self.seed, epoch, number))
         # `plan_batches` leaves out pairs over the limit.
-        longest = self._lengths(number).max(axis=1)
+        longest = grown(self._lengths(number).max(axis=1), self._growth, self._limit)
         plan = plan_batches(random.permutation(len(longest)), longest, self.shapes, random)
         return self.shards.open(number), plan

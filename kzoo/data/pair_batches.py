@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from kzoo.data.batch_shapes import batch_shapes, check_longest, differing_first_two, pair_lengths
+from kzoo.data.batch_shapes import batch_shapes, check_longest, differing_first_two, grown, pair_lengths
 from kzoo.data.batches import Batches, BatchesByEpoch
 from kzoo.data.language_pairs import check_weights
 from kzoo.errors import UserError
@@ -32,6 +32,7 @@ class PairBatches(BatchesByEpoch):
         num_batches: int. Batches per epoch; by default the batches of all pairs.
         seed: int. Fixes the order of every epoch.
         max_length: int. Maximum sentence length, with its start or end symbol. `None`: any.
+        growth: float. Room for so many times the tokens that the sentences have.
         **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
 
     Returns (a batch):
@@ -55,6 +56,7 @@ class PairBatches(BatchesByEpoch):
         num_batches: int | None = None,
         seed: int = 0,
         max_length: int | None = None,
+        growth: float = 1.0,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -73,10 +75,11 @@ class PairBatches(BatchesByEpoch):
         longest = max(lengths, key=np.max)
         limit = (max_length or longest.max()) if sentences else min(max_length or tokens, tokens)
         check_longest(longest, limit, "sentence pair")
-        shapes = batch_shapes(np.concatenate(lengths), tokens, num_shapes, sentences)
+        shapes = batch_shapes(grown(np.concatenate(lengths), growth, limit), tokens, num_shapes, sentences)
         self.languages = list(languages or ())
         self.batches = [
-            Batches(*sides[pair], shapes=shapes, seed=seed + number) for number, pair in enumerate(pairs)
+            Batches(*sides[pair], shapes=shapes, seed=seed + number, growth=growth)
+            for number, pair in enumerate(pairs)
         ]
         self.pairs = list(pairs)
         sizes = [len(batches) for batches in self.batches]

@@ -2,13 +2,16 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from random import Random
 
 import keras
 import numpy as np
 
+from kzoo.data.batch_shapes import padded_batch
 from kzoo.errors import UserError
-from kzoo.text.vocabulary import PAD
+from kzoo.text.bpe_dropout import BPEDropout
+from kzoo.text.vocabulary import END, PAD
 
 
 class WrappedBatches(keras.utils.PyDataset):
@@ -45,6 +48,45 @@ class TwiceEachRow(WrappedBatches):
 
     def __getitem__(self, index: int):
         return keras.tree.map_structure(lambda rows: np.repeat(rows, 2, axis=0), self.batches[index])
+
+
+class ResegmentedBatches(WrappedBatches):
+    """Batches whose text has other subwords in each epoch, in the same shapes.
+
+    Args:
+        batches: with the labels and weights of `Batches`; their `growth` leaves room for more subwords.
+        source: for each language number, what splits its sentences; one for a model of one direction. `None`
+            leaves them as they are.
+        target: the same for the targets.
+        seed: int. With the epoch and the batch's number, it fixes what is drawn.
+    """
+
+    def __init__(
+        self,
+        batches: keras.utils.PyDataset,
+        source: Sequence[BPEDropout | None],
+        target: Sequence[BPEDropout | None],
+        seed: int,
+    ):
+        super().__init__(batches)
+        self.source, self.target, self.seed = source, target, seed
+
+    @property
+    def num_tokens(self) -> int:
+        """Number of target tokens per epoch in the usual subwords, end symbols included."""
+        return self.batches.num_tokens
+
+    def __getitem__(self, index: int):
+        inputs, labels, weights = self.batches[index]
+        random, shape, sentences = Random(f"{self.seed} {self.epoch} {index}"), labels.shape, {}
+        filled = np.count_nonzero(weights.any(axis=1))  # the last batch of a shape has empty rows
+        sides = ("source", self.source, inputs["source"]), ("target", self.target, labels)
+        for side, languages, rows in sides:
+            subwords = languages[inputs.get(f"{side}_language", [0])[0]]
+            usual = [row[: np.argmax(row == END)].tolist() for row in rows[:filled]]
+            sentences[side] = [subwords(one, shape[1] - 1, random) for one in usual] if subwords else usual
+        arrays, labels, weights = padded_batch(shape, **sentences)
+        return inputs | arrays, labels, weights
 
 
 class WorkerRows(WrappedBatches):

@@ -297,6 +297,13 @@ class Recipe:
         dropout, and its predictions should agree; 0: it reads each pair once.""",
         TWO_LANGUAGES,
     )
+    bpe_dropout: Below1 = key(
+        0.0,
+        """probability with which merges of subwords are left out, so that the training text has other, and
+        more, subwords in each epoch (BPE-dropout; about a tenth of the words keep their usual ones, for want
+        of room); 0: always the usual ones.""",
+        BUILDER,
+    )
     clip_norm: Amount = key(0.0, "maximum norm of all gradients together; 0: no clipping.")
     accumulate: Positive = key(
         1,

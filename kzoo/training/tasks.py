@@ -14,6 +14,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.data import Batches, Corpus, FeatureFile, PairBatches, ShardedBatches, Shards
 from kzoo.data.batches import sample_of
+from kzoo.data.wrapped_batches import ResegmentedBatches
 from kzoo.images import image_rows
 from kzoo.models import (
     ConsistentCrossEntropy,
@@ -22,6 +23,8 @@ from kzoo.models import (
 )
 from kzoo.presets import build
 from kzoo.presets.builders import BUILDERS
+from kzoo.text import SubwordTokenizer
+from kzoo.text.bpe_dropout import BPEDropout
 from kzoo.text.languages import Direction
 from kzoo.text.reading import Reading
 from kzoo.text.vocabulary import UnknownCharacters
@@ -73,7 +76,7 @@ class PreparedRun:
     """
 
     translator: keras.Model
-    batches: Batches | ShardedBatches | PairBatches
+    batches: Batches | ShardedBatches | PairBatches | ResegmentedBatches
     scorer: keras.callbacks.Callback
     digest: str
     unknown: dict[str, UnknownCharacters] = dataclasses.field(default_factory=dict)
@@ -142,11 +145,16 @@ class Task:
         train_images, images = self.images(translator)
         tokenizers, directions = zip(*self.tokenizers(translator), strict=True)
         read = self.read_validation(translator, directions, images)
-        batches, unknown = self.training_batches(translator, tokenizers, directions, train_images)
+        subwords = bpe_dropouts(recipe, tokenizers)
+        growth = growth_of(subwords, read.tokens)
+        batches, unknown = self.training_batches(translator, tokenizers, directions, train_images, growth)
         validation = None
         if recipe.language_model_epochs:
             validation = self.batches(translator, recipe.validation, read.texts, read.tokens, read.images)
         digest = data_digest(batches, read.texts, read.images)
+        if recipe.bpe_dropout:
+            sides = (subwords, subwords) if translator.multilingual else (subwords[:1], subwords[1:])
+            batches = ResegmentedBatches(batches, *sides, recipe.seed)
         unit = "sentence" if translator.multilingual else "token"
         return PreparedRun(
             translator, batches, self.scorer(translator, read), digest, unknown, validation, unit
@@ -162,6 +170,7 @@ class Task:
         tokenizers: Sequence[Tokenizer],
         directions: Sequence[Direction],
         images,
+        growth: float,
     ) -> tuple:
         """Return the training batches, and each language's characters that its vocabulary lacks."""
         sides = [
@@ -170,7 +179,7 @@ class Task:
         ]
         unknown = unknown_by_language(self.languages, tokenizers, self.texts, sides)
         print_rare_subwords(self.recipe, tokenizers, sides)
-        return self.batches(translator, "train", self.texts, sides, images), unknown
+        return self.batches(translator, "train", self.texts, sides, images, growth), unknown
 
     def learn(self, folder: Path) -> list[Tokenizer] | dict[str, Tokenizer]:
         """Return the tokenizers of the run in `folder`; learn its vocabularies if it has none."""
@@ -185,7 +194,7 @@ class Task:
         raise NotImplementedError
 
     def batches(
-        self, translator: keras.Model, split: str, texts, sides, images=None
+        self, translator: keras.Model, split: str, texts, sides, images=None, growth: float = 1.0
     ) -> Batches | PairBatches:
         """Return the batches of a split's texts.
 
@@ -195,6 +204,7 @@ class Task:
             texts: each language's sentences.
             sides: the token ids of each language's sentences.
             images: one for each row; `None` if the model reads none, as in several directions.
+            growth: as `growth_of` returns it.
         """
         raise NotImplementedError
 
@@ -297,24 +307,24 @@ class OneDirection(Task):
         tokens = [reading.tokens for reading in readings], translator.target_tokenizer(target)
         return Validation((source, target), {self.languages: readings}, tokens, images)
 
-    def training_batches(self, translator, tokenizers, directions, images):
+    def training_batches(self, translator, tokenizers, directions, images, growth):
         if not self.shards:
-            return super().training_batches(translator, tokenizers, directions, images)
+            return super().training_batches(translator, tokenizers, directions, images, growth)
         recipe, longest = self.recipe, translator.max_length
         batches = ShardedBatches(
-            self.shards, recipe.tokens, recipe.num_shapes, recipe.seed, longest, recipe.too_long
+            self.shards, recipe.tokens, recipe.num_shapes, recipe.seed, longest, recipe.too_long, growth
         )
         if batches.dropped:
             print_dropped("train", batches.dropped, self.shards.pairs, min(longest, recipe.tokens))
         return batches, self.shards.unknown
 
-    def batches(self, translator, split, texts, sides, images=None):
+    def batches(self, translator, split, texts, sides, images=None, growth=1.0):
         recipe, longest = self.recipe, translator.max_length
         limit = min(longest, recipe.tokens)
         sides, kept = cut_or_kept(recipe, self.corpus, split, self.languages, texts, sides, limit)
         settings = recipe.tokens, recipe.num_shapes, recipe.seed
         images = rows_of(images, kept)
-        return Batches(*sides, *settings, max_length=longest, images=images)
+        return Batches(*sides, *settings, max_length=longest, images=images, growth=growth)
 
     def scorer(self, translator, read):
         direction, lowercase = translator.direction(*self.languages), translator.target_tokenizer.lowercases
@@ -380,7 +390,7 @@ class SeveralDirections(Task):
         kind = SentenceCrossEntropy if translator.multilingual else LabelSmoothedCrossEntropy
         return kind(self.recipe.label_smoothing)
 
-    def batches(self, translator, split, texts, sides, images=None):
+    def batches(self, translator, split, texts, sides, images=None, growth=1.0):
         recipe, longest = self.recipe, translator.max_length
         limit = longest if recipe.sentences else min(longest, recipe.tokens)
         sides, _ = cut_or_kept(recipe, self.corpus, split, self.languages, texts, sides, limit)
@@ -398,6 +408,7 @@ class SeveralDirections(Task):
             recipe.batches_per_epoch or None,
             recipe.seed,
             longest,
+            growth,
         )
 
     def scorer(self, translator, read):
@@ -409,6 +420,21 @@ class SeveralDirections(Task):
             own = readings[:count], texts[pair[1]], pair[1], translator.direction(*pair)
             scores[pair] = TranslationScore(*own, lowercase=lowercase)
         return DirectionScores(scores)
+
+
+def bpe_dropouts(recipe: Recipe, tokenizers: Sequence[Tokenizer]) -> list[BPEDropout | None]:
+    """Return what splits each tokenizer's training text into other subwords; `None`: it stays as it is."""
+    return [
+        BPEDropout(tokenizer.proto, recipe.bpe_dropout, recipe.seed)
+        if recipe.bpe_dropout and isinstance(tokenizer, SubwordTokenizer)
+        else None
+        for tokenizer in tokenizers
+    ]
+
+
+def growth_of(subwords: Sequence[BPEDropout | None], tokens: Sequence[list[list[int]]]) -> float:
+    """Return how many times as many tokens as usual the sides of a text have, on the side that grows most."""
+    return max([1.0, *(one.growth(rows) for one, rows in zip(subwords, tokens, strict=True) if one)])
 
 
 def tokens_of_direction(

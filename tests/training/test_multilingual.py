@@ -37,6 +37,7 @@ RECIPE = Recipe(
     validation_sentences=4,
     optimizer="adam",
     rate=0.01,
+    bpe_dropout=0.1,
     clip_norm=5.0,
     epochs=2,
 )

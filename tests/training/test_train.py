@@ -52,6 +52,7 @@ def recipe(tmp_path_factory):
         num_shapes=1,
         warmup_steps=20,
         epochs=3,
+        bpe_dropout=0.1,
         clip_norm=1.0,
         beam_size=4,
         length_penalty=0.8,
