@@ -12,7 +12,6 @@ import pytest
 from PIL import Image
 from small_preset import small_preset
 from typer.testing import CliRunner
-from word_tokens import WordTokens
 
 from kzoo import cli
 from kzoo.data import Extractor, open_files, write_features
@@ -36,7 +35,11 @@ class Teller(TextTranslator):
 
     engine, runs_on_keras = "keras", True
     multilingual, source_language, target_language, extractor = False, "id", "zh", asdict(VGG)
-    source_tokenizer, target_tokenizer, max_length = WordTokens(), None, 99
+    target_tokenizer, max_length = None, 99
+
+    @staticmethod
+    def source_tokenizer(texts):
+        return [text.split() for text in texts]
 
     def __init__(self, image_shape=None):
         self.image_shape = image_shape

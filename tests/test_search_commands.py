@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 from small_preset import small_preset
 from typer.testing import CliRunner
-from word_tokens import WordTokens
 
 from kzoo import cli
 from kzoo.decoding import GNMT, SearchSettings, TextTranslator
@@ -28,7 +27,11 @@ class Copier(TextTranslator):
 
     engine, runs_on_keras = "keras", True
     source_language, target_language, search = "en", "de", SearchSettings()
-    source_tokenizer, target_tokenizer, max_length = WordTokens(), None, 99
+    target_tokenizer, max_length = None, 99
+
+    @staticmethod
+    def source_tokenizer(texts):
+        return [text.split() for text in texts]
 
     def __init__(self, used):
         self.used = used

@@ -16,7 +16,6 @@ import pytest
 from PIL import Image
 from small_preset import small_preset
 from typer.testing import CliRunner
-from word_tokens import WordTokens
 
 from kzoo import cli
 from kzoo.cli import streams, translated_blocks
@@ -33,7 +32,11 @@ class Upper(TextTranslator):
 
     engine, threads = "ctranslate2", 1
     source_language, target_language = "en", "de"
-    source_tokenizer, target_tokenizer, max_length = WordTokens(), None, 5
+    target_tokenizer, max_length = None, 5
+
+    @staticmethod
+    def source_tokenizer(texts):
+        return [text.split() for text in texts]
 
     def __init__(self):
         self.seen, self.stop_at, self.stop_by = [], None, signal.SIGTERM
@@ -255,12 +258,13 @@ def test_files_are_one_table_or_a_text_and_its_references(command, upper, monkey
 
 
 def test_unknown_characters_are_counted_once_for_all_lines(upper, monkeypatch):
-    def token(word: str) -> int:
-        return UNKNOWN if re.search("[♪☺]", word) else 9
+    def tokenizer(texts):
+        return [[UNKNOWN if re.search("[♪☺]", word) else 9 for word in text.split()] for text in texts]
 
-    upper.source_tokenizer = WordTokens(token)
+    upper.source_tokenizer = tokenizer
     lines = [*LINES[:7], "♪", "a ♪ dog", "a {☺} dog"]  # the last has it in a placeholder only
-    Path("in.txt").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    Path("in.txt").write_text("".join(f"{line}
+" for line in lines), "utf-8")
     done = kzoo("--output", "out.txt")
     assert "☺" not in done.stderr and "'☺'" in kzoo("--n-best", "2").stderr
     assert done.output.count("2 of 10 sentences") == done.output.count("'♪'") == 1

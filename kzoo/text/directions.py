@@ -79,7 +79,7 @@ class TwoLanguages:
         if self.codes_in_text:
             return [self.source_tokenizer] if side == "target" else []
         both = self.source_tokenizer, self.target_tokenizer
-        return [tokenizer for tokenizer in both if tokenizer.names == side]
+        return [tokenizer for tokenizer in both if named_by(tokenizer).names == side]
 
     @property
     def languages(self) -> list[str | None]:
@@ -191,9 +191,9 @@ class SeveralLanguages:
         raise UserError(f"the model's languages are {not_known(language, self.languages)}")
 
 
-def named_by(tokenizer: LanguageNames | None) -> LanguageNames:
-    """Return a tokenizer, as far as it names languages; a model without one names none."""
-    return tokenizer or LanguageNames()
+def named_by(tokenizer) -> LanguageNames:
+    """Return a tokenizer if it may name languages; what names none for others, such as keras-hub's own."""
+    return tokenizer if isinstance(tokenizer, LanguageNames) else LanguageNames()
 
 
 def _one_of(given: str, named: Sequence[str], side: str) -> str:

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from keras_hub.tokenizers import SentencePieceTokenizer
 from message_of import message_of
 
 from kzoo.data import Batches, open_corpus
@@ -236,6 +237,12 @@ def test_weights_that_are_not_finite_are_named(trained):
     with pytest.raises(UserError, match="1 .*finite") as refused:
         broken.translate(SENTENCES[2:3], beam_size=2, max_length=4)
     assert "\n" not in str(refused.value)
+
+
+def test_keras_hubs_own_tokenizer_translates_alike(trained):
+    tokenizer = SentencePieceTokenizer(trained.source_tokenizer.proto)
+    translator = Translator(trained.backbone, tokenizer, search=trained.search)
+    assert translator.translate(SENTENCES) == trained.translate(SENTENCES)
 
 
 def test_saved_and_loaded(trained, tmp_path):

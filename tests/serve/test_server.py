@@ -18,31 +18,25 @@ from kzoo.decoding import SearchSettings, TextTranslator
 from kzoo.models import Hypothesis
 from kzoo.serve import Served, reserved
 from kzoo.serve.server import GracefulServer
-from kzoo.text.pieces import LanguageNames
 
 PREDICT = "/v1/models/m:predict", {"instances": ["slow"]}
 PAGE = "/page/translate", {"text": "slow"}
 SLOW = 6  # its token
 
 
-class Words(LanguageNames):
-    """Gives each text one token."""
-
-    def __call__(self, texts):
-        return [[SLOW if text == "slow" else 5] for text in texts]
-
-
 class Model(TextTranslator):
     """Answers at once, but to "slow" only when `free` is set."""
 
     engine, runs_on_keras = "keras", True
-    source_language, target_language = "en", "de"
-    source_tokenizer, target_tokenizer = Words(), None
+    source_language, target_language, target_tokenizer = "en", "de", None
     search, max_length = SearchSettings(), 16
     backbone = SimpleNamespace(bridge=None)
 
     def __init__(self):
         self.running, self.free = 0, threading.Event()
+
+    def source_tokenizer(self, texts):
+        return [[SLOW if text == "slow" else 5] for text in texts]
 
     def n_best_of_rows(self, rows, *_, **__):
         if [SLOW] in rows.tokens:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import sacrebleu
 from keras import ops
-from word_tokens import WordTokens
 
 from kzoo.decoding import SearchSettings, TextTranslator
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
@@ -20,14 +19,19 @@ TRANSLATIONS = ["一个男人在睡觉。", "一只狗。"]
 
 
 class Translates(TextTranslator):
-    """Finds given translations of sentences of at most two words."""
+    """Finds given translations of sentences whose words are tokens, at most two."""
 
     max_length, search = 3, SearchSettings(4, max_length=9)
 
     def __init__(self, found, image_shape=None):
-        self.found, self.image_shape, self.asked = found, image_shape, []
-        self.source_tokenizer = self.target_tokenizer = WordTokens(lambda word: 5)
+        self.found, self.image_shape, self.tokenized, self.asked = found, image_shape, [], []
         self.source_language, self.target_language = EN_ZH
+
+    def source_tokenizer(self, texts):
+        self.tokenized += texts
+        return [[5] * len(text.split()) for text in texts]
+
+    target_tokenizer = source_tokenizer
 
     def n_best_of_rows(self, rows, n, search, direction):
         assert (n, rows.prefixes, direction) == (1, None, EN_ZH)
@@ -43,7 +47,7 @@ def test_the_set_is_translated_as_told_and_scored_as_its_language(shown):
     score.set_model(model)
     for epoch in range(2):
         score.on_epoch_end(epoch, logs)
-    assert model.source_tokenizer.texts == SOURCE  # once
+    assert model.tokenized == SOURCE  # once
     (tokens, search, images), _ = model.asked
     assert tokens == [[5, 5], [5, 5]]  # cut
     assert search == SearchSettings(1, max_length=9)
