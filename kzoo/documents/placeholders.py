@@ -55,7 +55,7 @@ def keeps(text: str, translation: str, numbers: bool = True) -> bool:
     Instead of a number in digits, one of both may have it in Chinese words.
 
     Args:
-        numbers: bool. Whether numbers count.
+        numbers: bool. Whether numbers count, and `#`, which stands for one.
     """
     own, new = _placeholders(text, numbers), _placeholders(translation, numbers)
     return own == new or _plain(own - new) <= _in_words(translation) and _plain(new - own) <= _in_words(text)
@@ -157,7 +157,7 @@ def unended(translation: str, part: str) -> str:
 
 def _placeholders(text: str, numbers: bool) -> Counter:
     found = (match[0] for match in PLACEHOLDER.finditer(text))
-    return Counter(one for one in found if numbers or not one[0].isdigit())
+    return Counter(one for one in found if numbers or not (one[0].isdigit() or one == "#"))
 
 
 def _plain(numbers: Counter) -> Counter:

@@ -54,6 +54,12 @@ def test_numbers_in_chinese_words_are_numbers(text, translation, kept):
     assert keeps(translation, text) is kept
 
 
+def test_where_numbers_may_change_the_sign_for_one_may():
+    assert keeps("# 8 of the #team", "Number 8 of the #team", numbers=False)
+    assert not keeps("# 8 of the #team", "Number 8 of the #team")
+    assert not keeps("# 8 of the #team", "# 8 of the team", numbers=False)
+
+
 @pytest.mark.parametrize("text", ["„https://a.b/c“", "“https://a.b/c”", "https://a.b/c？", "https://a.b/c；"])
 def test_marks_behind_an_address_may_change(text):
     assert keeps(text, "See https://a.b/c!")
