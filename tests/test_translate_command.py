@@ -263,8 +263,7 @@ def test_unknown_characters_are_counted_once_for_all_lines(upper, monkeypatch):
 
     upper.source_tokenizer = tokenizer
     lines = [*LINES[:7], "♪", "a ♪ dog", "a {☺} dog"]  # the last has it in a placeholder only
-    Path("in.txt").write_text("".join(f"{line}
-" for line in lines), "utf-8")
+    Path("in.txt").write_text("".join(f"{line}\n" for line in lines), "utf-8")
     done = kzoo("--output", "out.txt")
     assert "☺" not in done.stderr and "'☺'" in kzoo("--n-best", "2").stderr
     assert done.output.count("2 of 10 sentences") == done.output.count("'♪'") == 1
