@@ -155,7 +155,7 @@ def by_themselves(translate, texts: Sequence[str]) -> list[str]:
     steps = keeping(list(texts), [])
     _, asked = next(steps)
     for _ in range(3):  # the sentences, and those with numbers, twice
-        _, asked = steps.send([""] * len(asked))
+        _, asked = steps.send(["-"] * len(asked))
     _, found = next_step(steps, translate(asked))
     return found
 
