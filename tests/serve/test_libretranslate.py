@@ -3,7 +3,6 @@
 import sys
 from dataclasses import dataclass
 from html import escape
-from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import httpx
@@ -17,6 +16,7 @@ from kzoo.presets import locate
 from kzoo.serve import Limits, Served, create_app
 from kzoo.serve.directions import Directions
 from kzoo.text.directions import TwoLanguages
+from kzoo.text.pieces import LanguageNames
 
 TEXTS = ["a man.", "", "two dogs.\nmen."]
 JSON, PLAIN = {"Content-Type": "application/json"}, {"Content-Type": "text/plain"}
@@ -266,9 +266,8 @@ class OpusMT(TwoLanguages):
     image_shape = None
 
     def __init__(self, source, *targets):
-        self.source_tokenizer = SimpleNamespace(
-            languages=list(targets), codes_in_text=list(targets), language=targets[0]
-        )
+        self.source_tokenizer = LanguageNames()
+        self.source_tokenizer.languages = self.source_tokenizer.codes_in_text = list(targets)
         self.source_language, self._target_language = source, targets[0]
 
 
