@@ -272,6 +272,17 @@ def test_unknown_characters_are_counted_once_for_all_lines(upper, monkeypatch):
     assert isinstance(refused.exception, UserError) and "'♪'" in str(refused.exception)
 
 
+def test_unknown_characters_of_a_sentence_in_capitals_are_counted(upper):
+    """It is read in lower case, as its pieces are then the fewest."""
+
+    def tokenizer(texts):
+        return [[UNKNOWN if c in "Þþ" else 9 for c in text for _ in range(1 + c.isupper())] for text in texts]
+
+    upper.source_tokenizer = tokenizer
+    Path("in.txt").write_text("ABÞ\n", "utf-8")
+    assert "'þ'" in kzoo("-o", "out.txt").stderr
+
+
 @pytest.fixture
 def written(monkeypatch):
     """Standard input as a pipe: a file to write to."""

@@ -284,9 +284,11 @@ def _read(
     readings = translator.readings(whole, prefixes=whole.prefixes(prefixes), **options)
     lacking, cut = [], []
     for text, sentence, reading in zip(whole.text_of, whole.sentences, readings, strict=True):
-        if reading.lacking and reading.tokens and keeps_placeholders:  # the model need not read these
-            seen = unicodedata.normalize("NFC", outside(sentence))
-            reading = reading._replace(lacking="".join(filter(seen.__contains__, reading.lacking)))
+        if reading.lacking and reading.tokens and keeps_placeholders:  # the model need not read placeholders
+            within, seen = (unicodedata.normalize("NFC", one) for one in (sentence, outside(sentence)))
+            # One that is not in the sentence itself is of its lower case, in which it is read.
+            own = (one for one in reading.lacking if one in seen or one not in within)
+            reading = reading._replace(lacking="".join(own))
         if reading.lacking:
             lacking.append(reading)
         if reading.cut:
