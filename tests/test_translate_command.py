@@ -434,6 +434,15 @@ def test_placeholders_of_lines_come_through(upper, document):
     assert upper.seen.count("good") == 1
 
 
+def test_lines_of_a_pipe_that_lose_placeholders_are_printed(written, upper, capfdbinary):
+    upper.n_best = lambda texts, n, **_: [[Hypothesis("7 {y}", -1.0)] for _ in texts]
+    written.write(b"see {x}\ngood {y}\n")
+    written.close()
+    cli.app(["translate", "../m"], standalone_mode=False)
+    told = capfdbinary.readouterr().err.decode()
+    assert told.count("'see {x}'") == 1 and "good" not in told
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

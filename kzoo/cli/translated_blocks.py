@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from kzoo.cli.console import telling_when_stopped
 from kzoo.cli.streams import MOST, arriving_lines, done_in
-from kzoo.errors import UserError, printable
+from kzoo.errors import UserError
 from kzoo.text.languages import Direction
 
 # On CTranslate2, the first block has this many texts for each thread: two batches. Later blocks take about
@@ -41,11 +41,11 @@ class TextLines:
     """
 
     unit = "line"
-    in_parts, changed, left = (), (), ()
 
     def __init__(self, texts: list[str], n_best_of: Callable[..., list[list]], n_best: int = 1):
         self.texts = self.plain = texts
         self.n_best_of, self.n_best = n_best_of, n_best
+        self.in_parts, self.changed, self.left = [], [], []
 
     def translated(self, block: list[str], done: int, **rows) -> bytes:
         """Return the lines of a block after `done` other texts."""
@@ -80,7 +80,7 @@ class KeptLines(TextLines):
         self, texts: list[str], n_best_of: Callable[..., list[list]], translator, direction: Direction
     ):
         super().__init__(texts, n_best_of)
-        self.translator, self.direction, self.in_parts, self.changed = translator, direction, [], []
+        self.translator, self.direction = translator, direction
 
     def _lines_of(self, block, **rows):
         from kzoo.documents.placeholders import keeps
@@ -116,8 +116,7 @@ class DocumentLines(TextLines):
     ):
         super().__init__(document.texts, n_best_of)
         self.document, self.translator, self.direction = document, translator, direction
-        self.skip_long = skip_long
-        self.plain, self.in_parts = document.plain_texts, []
+        self.plain, self.skip_long = document.plain_texts, skip_long
 
     def _lines_of(self, block, **rows):
         from kzoo.documents.translating import translate_texts
@@ -154,22 +153,21 @@ def next_size(size: int, seconds: float) -> int:
 
 
 def translate_arriving(
-    lines: TextLines, prefix: list[str] | None, notice_of: Callable[[list[str], list[str] | None], str]
+    lines: TextLines, prefix: list[str] | None, tell: Callable[[list[str], list[str] | None], object]
 ):
     """Print the translations of standard input's lines as they arrive.
 
-    `notice_of` returns a line about a block of lines and their prefixes, or `""`.
+    After each block of lines, `tell` is called with it and its prefixes.
     """
     from kzoo.text.reading import UnknownCharactersWarning
 
     done = 0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnknownCharactersWarning)  # the notice names them
+        warnings.simplefilter("ignore", UnknownCharactersWarning)  # `tell` names them
         for block in arriving_lines():
             rows = {"prefixes": prefix * len(block)} if prefix else {}
             _print(lines.translated(block, done, **rows))
-            if notice := notice_of(block, rows.get("prefixes")):
-                print(printable(notice), file=sys.stderr, flush=True)
+            tell(block, rows.get("prefixes"))
             done += len(block)
 
 

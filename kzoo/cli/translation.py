@@ -28,6 +28,7 @@ from kzoo.files import check_writable, sha256
 
 app = typer.Typer()
 MOST_LISTED = 20  # of a document's texts
+CHANGED = "because numbers or placeholders changed in translation"
 Unknown = Literal["copy", "error", "translate"]
 
 
@@ -150,7 +151,13 @@ def translate(
     split, reading["truncate"] = split or document is not None, truncate or document is not None
     read = partial(_read, translator, direction, split, keeps_placeholders, **reading)
     if follows:
-        translate_arriving(lines, prefix, lambda block, prefixes: read(block, prefixes)[0])
+
+        def tell(block: list[str], prefixes: list[str] | None):
+            _tell_changed(file, lines)
+            if notice := read(block, prefixes)[0]:
+                print(printable(notice), file=sys.stderr)
+
+        translate_arriving(lines, prefix, tell)
         return
     rows = _rows(translator, len(sentences), shown, prefix)
     notice, text_of, cut = read(lines.plain, rows.get("prefixes"))
@@ -168,14 +175,20 @@ def translate(
     try:
         translate_blocks(lines, rows, growing, fewest_texts(translator, lines.unit, len(sentences)), bar)
     finally:  # the next run does not know them
-        because = "because numbers or placeholders changed in translation"
-        _list(file, f"translated in parts, {because}", map("'{:.80}'".format, lines.in_parts))
-        _list(file, "placeholders changed in translation", map("'{:.80}'".format, lines.changed))
+        _tell_changed(file, lines)
     if notice:
         print(printable(notice), file=sys.stderr)
     most = f"because a sentence has more than the {translator.max_length - 1:,} subwords that the model reads"
     _list(file, f"left as they were, {most}", [place for place in lines.left if place in too_long])
-    _list(file, f"left as they were, {because}", [place for place in lines.left if place not in too_long])
+    _list(file, f"left as they were, {CHANGED}", [place for place in lines.left if place not in too_long])
+
+
+def _tell_changed(file: Path | None, lines: TextLines):
+    """Print the sentences in parts and the lines that changed since the last call."""
+    _list(file, f"translated in parts, {CHANGED}", map("'{:.80}'".format, lines.in_parts))
+    _list(file, "placeholders changed in translation", map("'{:.80}'".format, lines.changed))
+    lines.in_parts.clear()
+    lines.changed.clear()
 
 
 def _list(file: Path | None, what: str, some: Iterable[str]):
