@@ -96,21 +96,24 @@ def keeping_placeholders(
 ) -> Steps:
     """Return the translations of texts without elements, in steps as of `translating`.
 
-    Texts whose placeholders are lost in the translations found are translated as `translating` does. If that
-    loses them, too, they have the translation found. Numbers may change.
+    Texts whose placeholders are lost in the translations found are translated as `translating` does with
+    `keep=False`. If that loses them, too, they have the translation found. Numbers may change.
     """
     lost = [text for text, one in zip(texts, found, strict=True) if not keeps(text, one, numbers=False)]
     lines_of = {text: re.split(r"(\r?\n)", text.translate(NO_MARKS)) for text in lost}
     needed = list(dict.fromkeys(line for lines in lines_of.values() for line in lines if has_words(line)))
-    table = {}
+    table, put_together = {}, []
     if needed:
-        new = yield from translating(needed, direction, translator, in_parts=in_parts)
+        new = yield from translating(needed, direction, translator, keep=False, in_parts=put_together)
         table = dict(zip(needed, new, strict=True))
     known = {
         text: "".join(table.get(line, line) for line in lines)
         for text, lines in lines_of.items()
         if all(table.get(line, line) or not line for line in lines)
     }
+    known = {text: new for text, new in known.items() if keeps(text, new, numbers=False)}
+    if in_parts is not None:
+        in_parts += [one for one in put_together if any(one in "".join(lines_of[text]) for text in known)]
     return [known.get(text, one) for text, one in zip(texts, found, strict=True)]
 
 
