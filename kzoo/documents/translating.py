@@ -8,7 +8,7 @@ from kzoo.documents.inline import NO_MARKS, parts, pieces_of, placed, plain, wit
 from kzoo.documents.placeholders import has_words, keeping, keeps, same_places, unended
 from kzoo.text.alignment import Alignment
 from kzoo.text.languages import Direction, is_chinese_or_japanese
-from kzoo.text.sentences import split_sentences
+from kzoo.text.sentences import TARGET_CODE, split_sentences
 
 # What a translator is asked: to "translate" sentences, or to "align" pairs of a sentence and its translation;
 # it answers with translations, or with each pair's attention, `None` if there is none.
@@ -97,9 +97,12 @@ def keeping_placeholders(
     """Return the translations of texts without elements, in steps as of `translating`.
 
     Texts whose placeholders are lost in the translations found are translated as `translating` does with
-    `keep=False`. If that loses them, too, they have the translation found. Numbers may change.
+    `keep=False`. If that loses them, too, they have the translation found. Numbers may change. A text that
+    begins with its target language, such as `>>fra<<`, has the translation found: its parts do not name it.
     """
     lost = [text for text, one in zip(texts, found, strict=True) if not keeps(text, one, numbers=False)]
+    if translator.codes_in_text:
+        lost = [text for text in lost if not TARGET_CODE.match(text)]
     lines_of = {text: re.split(r"(\r?\n)", text.translate(NO_MARKS)) for text in lost}
     needed = list(dict.fromkeys(line for lines in lines_of.values() for line in lines if has_words(line)))
     table, put_together = {}, []

@@ -13,7 +13,12 @@ class MadeUp:
         aligned: function from a sentence's words and those of its translation to the places of the words that
             each of these translates; `None`: it can align none.
         most: int. Words of the longest sentence that it reads.
+
+    Attributes:
+        codes_in_text: the target languages that a text may begin with.
     """
+
+    codes_in_text = ()
 
     def __init__(self, translated, aligned=None, most=100):
         self.translated, self.aligned, self.most, self.asked = translated, aligned, most, []

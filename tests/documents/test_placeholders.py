@@ -184,3 +184,12 @@ def test_texts_that_are_translated_again_may_have_numbers_in_words():
     translator = MadeUp(lambda text: losing(text).replace("5", "FIVE"))
     steps = keeping_placeholders(["A {x} dog, 5 cats."], ["A DOG."], ("en", "de"), translator)
     assert taken(steps, translator.translate, translator, ("en", "de")) == ["A {x} DOG, FIVE CATS."]
+
+
+def test_a_text_that_begins_with_its_target_language_has_the_translation_found():
+    """Of its sentences and parts, only the first would be translated to it."""
+    translator = MadeUp(losing)
+    translator.codes_in_text = ["fra", "deu"]
+    steps = keeping_placeholders([">>fra<< See {x}. A dog."], ["VOIR."], ("en", None), translator)
+    assert taken(steps, translator.translate, translator, ("en", None)) == ["VOIR."]
+    assert translator.asked == []
