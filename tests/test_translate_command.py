@@ -435,6 +435,21 @@ def test_placeholders_of_lines_come_through(upper):
     assert upper.seen.count("good") == 1
 
 
+@pytest.mark.parametrize("name", ["in.txt", "in.json"])
+def test_parts_whose_characters_are_unknown_are_no_error(upper, name):
+    def n_best(texts, n, unknown, **options):
+        if unknown == "error" and "ш" in texts:
+            raise UserError("ш")
+        return [[Hypothesis(re.sub(r"{.*}|\d", "", text).upper(), -1.0)] for text in texts]
+
+    upper.n_best = n_best
+    Path("in.txt").write_text("a dog {x} ш\n", "utf-8")
+    Path("in.json").write_text('["a dog {x} ш"]', "utf-8")
+    output = name.replace("in", "out")
+    done = translated("-i", name, "-o", output, "--unknown", "error")
+    assert (done.exception, "A DOG {x} Ш" in Path(output).read_text("utf-8")) == (None, True)
+
+
 def test_lines_of_a_pipe_that_lose_placeholders_are_printed(written, upper, capfdbinary):
     upper.n_best = lambda texts, n, **_: [[Hypothesis("7 {y}", -1.0)] for _ in texts]
     written.write(b"see {x}\ngood {y}\n")

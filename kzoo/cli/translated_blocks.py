@@ -74,24 +74,33 @@ class TextLines:
 
 
 class KeptLines(TextLines):
-    """Lines of text, one translation each; those that lose placeholders are translated again."""
+    """Lines of text, one translation each; those that lose placeholders are translated again.
+
+    Args:
+        parts_of: as `n_best_of`, for the sentences and the parts of these lines.
+    """
 
     def __init__(
-        self, texts: list[str], n_best_of: Callable[..., list[list]], translator, direction: Direction
+        self,
+        texts: list[str],
+        n_best_of: Callable[..., list[list]],
+        parts_of: Callable[..., list[list]],
+        translator,
+        direction: Direction,
     ):
         super().__init__(texts, n_best_of)
-        self.translator, self.direction = translator, direction
+        self.parts_of, self.translator, self.direction = parts_of, translator, direction
 
     def _lines_of(self, block, **rows):
         from kzoo.documents.placeholders import keeps
         from kzoo.documents.translating import keeping_placeholders, taken
 
-        def best_of(texts: list[str]) -> list[str]:
-            return [results[0].text for results in self.n_best_of(texts, **rows)]
+        def translate(parts: list[str]) -> list[str]:
+            return [results[0].text for results in self.parts_of(parts)]
 
-        best = best_of(block)
+        best = [results[0].text for results in self.n_best_of(block, **rows)]
         steps = keeping_placeholders(block, best, self.direction, self.translator, self.in_parts)
-        found = taken(steps, best_of, self.translator, self.direction)
+        found = taken(steps, translate, self.translator, self.direction)
         kept = (keeps(line, one, numbers=False) for line, one in zip(block, found, strict=True))
         self.changed += [line for line, one in zip(block, kept, strict=True) if not one]
         return [[one] for one in found]

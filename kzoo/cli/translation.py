@@ -140,14 +140,16 @@ def translate(
     direction = translator.direction(source, target)
     reading = {"truncate": truncate, "unknown": unknown}
     n_best_of = partial(translator.n_best, direction=direction, n=n_best, terms=glossary, **reading)
+    # Parts of sentences that were read may be mostly unknown. They are not split again.
+    parts_of = partial(n_best_of, split_sentences=False, unknown="copy" if unknown == "error" else unknown)
     keeps_placeholders = n_best == 1 and not (prefix or image or images)
     if document:
-        n_best_of = partial(n_best_of, split_sentences=False)  # `DocumentLines` splits
-        lines = DocumentLines(document, n_best_of, translator, direction, skip_long=not truncate)
+        lines = DocumentLines(document, parts_of, translator, direction, skip_long=not truncate)
     else:
         n_best_of = partial(n_best_of, split_sentences=split or None)
-        plain = TextLines(sentences, n_best_of, n_best)
-        lines = KeptLines(sentences, n_best_of, translator, direction) if keeps_placeholders else plain
+        lines = TextLines(sentences, n_best_of, n_best)
+        if keeps_placeholders:
+            lines = KeptLines(sentences, n_best_of, parts_of, translator, direction)
     split, reading["truncate"] = split or document is not None, truncate or document is not None
     read = partial(_read, translator, direction, split, keeps_placeholders, **reading)
     if follows:
