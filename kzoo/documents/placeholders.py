@@ -34,7 +34,8 @@ PLACEHOLDER = regex.compile(
 )
 # Numbers that stand in for placeholders, those first that the captions model copies most often.
 STAND_INS = ("18", "13", "19", "12", "14", "11", "15", "16", "17")
-IN_WORDS = regex.compile("[〇零一二两兩三四五六七八九十百千万萬亿億]+")
+# No number has more; Python refuses to write one of over 4,300 digits.
+IN_WORDS = regex.compile("[〇零一二两兩三四五六七八九十百千万萬亿億]{1,40}")
 # The words of a part between placeholders, and what is around them.
 PART = regex.compile(r"(?s)(\W*)(.*?)(\W*)")
 

@@ -47,6 +47,7 @@ def test_what_is_a_placeholder(text, placeholders):
         ("三只狗", "3 dogs and 3 cats", False),
         ("3 dogs", "狗", False),
         ("三只狗{x}", "3 dogs", False),
+        ("一" * 5000, "5 dogs", False),
     ],
 )
 def test_numbers_in_chinese_words_are_numbers(text, translation, kept):
