@@ -125,7 +125,8 @@ def _with_stand_ins(sentence: str, again: bool, digits: bool) -> tuple[str, dict
         again: bool. Whether the first number has failed.
         digits: bool. Whether placeholders in digits are then replaced, too.
     """
-    free = [number for number in STAND_INS if number not in sentence][again:]
+    words = _in_words(sentence)
+    free = [number for number in STAND_INS if number not in sentence and number not in words][again:]
     placeholders = {}
 
     def number_for(match: regex.Match) -> str:

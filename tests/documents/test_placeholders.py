@@ -119,6 +119,12 @@ def test_numbers_stand_in_for_lost_ones():
     assert translator.asked[2:] == ["See 13 of 19 and 18 dogs.", "A 18 dog."]
 
 
+def test_a_number_in_chinese_words_does_not_stand_in():
+    """The translation may have it in digits, without the placeholder."""
+    translations = {"十八只{x}狗": "18 DOGS", "十八只18狗": "18 DOGS", "十八只13狗": "18 13 DOGS"}
+    assert MadeUp(translations.get).texts(["十八只{x}狗"], "zh") == ["18 {x} DOGS"]
+
+
 @pytest.mark.parametrize(
     ("sentence", "translations", "expected"),
     [
