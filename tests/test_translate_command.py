@@ -418,6 +418,19 @@ def test_a_sentence_that_is_too_long_leaves_its_text_in_a_document(upper, docume
     assert json.loads(Path("cut.json").read_text()) == ["GOOD", texts[1].upper(), "bad", "LINE 5"]
 
 
+@pytest.mark.parametrize(
+    ("unknown", "found"), [("copy", "GOOD. Ш Ш Ш Ш Ш"), ("translate", "good. ш ш ш ш ш")]
+)
+def test_a_sentence_that_is_copied_is_not_too_long(upper, document, unknown, found):
+    upper.source_tokenizer = lambda texts: [
+        [UNKNOWN if "ш" in word else 9 for word in text.split()] for text in texts
+    ]
+    Path(document).write_text('["good. ш ш ш ш ш"]', "utf-8")
+    done = translated("-i", document, "-o", "out.json", "--unknown", unknown)
+    assert json.loads(Path("out.json").read_text("utf-8")) == [found]
+    assert ("more than the 4 subwords" in done.stderr) == (unknown == "translate")
+
+
 def test_placeholders_of_lines_come_through(upper):
     """As in documents; a line of which this fails has the model's translation, and is printed."""
 

@@ -111,6 +111,7 @@ class DocumentLines(TextLines):
 
     Args:
         skip_long: bool. Whether texts with a sentence that is too long for the model are left as they are.
+        unknown: str. As of `TextTranslator.translate`.
     """
 
     unit = "text"
@@ -122,10 +123,11 @@ class DocumentLines(TextLines):
         translator,
         direction: Direction,
         skip_long: bool,
+        unknown: str,
     ):
         super().__init__(document.texts, n_best_of)
         self.document, self.translator, self.direction = document, translator, direction
-        self.plain, self.skip_long = document.plain_texts, skip_long
+        self.plain, self.skip_long, self.unknown = document.plain_texts, skip_long, unknown
 
     def _lines_of(self, block, **rows):
         from kzoo.documents.translating import translate_texts
@@ -133,9 +135,8 @@ class DocumentLines(TextLines):
         def best_of(texts: list[str]) -> list[str]:
             return [results[0].text for results in self.n_best_of(texts, **rows)]
 
-        found = translate_texts(
-            block, best_of, self.translator, self.direction, self.in_parts, self.skip_long
-        )
+        others = self.in_parts, self.skip_long, self.unknown
+        found = translate_texts(block, best_of, self.translator, self.direction, *others)
         return [[best] for best in found]
 
     def write(self, lines, file):

@@ -147,9 +147,9 @@ class TextReader(TwoLanguages):
         split = SplitTexts(sentences, [direction] * len(sentences), False, self.codes_in_text)
         return list(self.readings(split, truncate, unknown=unknown))
 
-    def too_long(self, sentences: Sequence[str], direction: Direction) -> set[str]:
-        """Return those of some sentences that have more tokens than the model reads."""
-        readings = self.sentences_read(sentences, direction, truncate=True, unknown="translate")
+    def too_long(self, sentences: Sequence[str], direction: Direction, unknown: str = "copy") -> set[str]:
+        """Return those of some sentences that have more tokens than the model reads; none that is copied."""
+        readings = self.sentences_read(sentences, direction, truncate=True, unknown=unknown)
         return {sentence for sentence, reading in zip(sentences, readings, strict=True) if reading.cut}
 
     def _read(self, text: str, direction: Direction) -> Reading:

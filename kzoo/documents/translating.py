@@ -23,6 +23,7 @@ def translate_texts(
     direction: Direction,
     in_parts: list[str] | None = None,
     skip_long: bool = True,
+    unknown: str = "copy",
 ) -> list[str]:
     """Return the translations of a document's texts, as `translating` does.
 
@@ -31,9 +32,10 @@ def translate_texts(
         translate: returns the translations of sentences.
         translator: aligns them.
         direction: what the translator's `direction` returns.
-        in_parts, skip_long: as of `translating`.
+        in_parts, skip_long, unknown: as of `translating`.
     """
-    steps = translating(texts, direction, translator, in_parts=in_parts, skip_long=skip_long)
+    options = {"in_parts": in_parts, "skip_long": skip_long, "unknown": unknown}
+    steps = translating(texts, direction, translator, **options)
     return taken(steps, translate, translator, direction)
 
 
@@ -63,6 +65,7 @@ def translating(
     keep: bool = True,
     in_parts: list[str] | None = None,
     skip_long: bool = True,
+    unknown: str = "copy",
 ) -> Steps:
     """Return the translations of texts with marks, in steps.
 
@@ -77,13 +80,14 @@ def translating(
             translation, and numbers may change.
         in_parts: gets the sentences that kept them only as their parts were translated by themselves.
         skip_long: bool. Whether sentences that are too long for the model have no translation.
+        unknown: str. As of `TextTranslator.translate`: a sentence that it copies is not too long.
 
     Returns:
         The translations, with marks; `""` for a text with a sentence that has none, or that had to keep its
         placeholders, and did not.
     """
     steps = _translating(texts, direction, keep, in_parts)
-    too_long = partial(translator.too_long, direction=direction)
+    too_long = partial(translator.too_long, direction=direction, unknown=unknown)
     return _without_long(steps, too_long) if skip_long else steps
 
 

@@ -30,7 +30,7 @@ class MadeUp:
         self.asked += texts
         return list(map(self.translated, texts))
 
-    def too_long(self, sentences, direction):
+    def too_long(self, sentences, direction, unknown):
         return {sentence for sentence in sentences if len(sentence.split()) > self.most}
 
     def alignments_of(self, pairs, direction):
