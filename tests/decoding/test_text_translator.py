@@ -76,7 +76,7 @@ def test_sentences_have_the_direction_and_the_prefix_of_their_text(echo):
 
 def test_a_text_s_own_target_decides_its_case_and_its_terms(echo):
     class Several(Echo):
-        codes_in_text, aligns = ["tur", "deu"], True
+        codes_in_text = ["tur", "deu"]
 
         def tokenizers_of(self, source, target):
             return Subwords(), Subwords()
