@@ -1,6 +1,7 @@
 """The translator: a backbone with its tokenizers and its compiled beam searches."""
 
 import functools
+import inspect
 import os
 from collections.abc import Callable
 from typing import Self
@@ -285,12 +286,13 @@ class Translator(TextTranslator, FitsTexts, WholeBatchLoss, WarnsOfSparseGradien
         return super().compute_metrics(x, y, y_pred, token_weights(y, sample_weight))
 
     @functools.wraps(keras.Model.compile)
-    def compile(self, *args, run_eagerly=False, jit_compile="auto", **kwargs):
+    def compile(self, *args, **kwargs):
+        given = inspect.signature(super().compile).bind(*args, **kwargs).arguments
         # Keras would not choose XLA on a CPU, where it is faster, but would on a GPU for recurrent models,
         # whose shapes it compiles slowly.
-        if jit_compile == "auto":
-            jit_compile = uses_xla(self.backbone) and not run_eagerly
-        super().compile(*args, run_eagerly=run_eagerly, jit_compile=jit_compile, **kwargs)
+        if given.get("jit_compile", "auto") == "auto":
+            given["jit_compile"] = uses_xla(self.backbone) and not given.get("run_eagerly")
+        super().compile(**given)
 
     def get_config(self):
         return {

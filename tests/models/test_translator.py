@@ -14,6 +14,7 @@ from kzoo.data import Batches, open_corpus
 from kzoo.decoding import GNMT, SearchSettings
 from kzoo.errors import UserError
 from kzoo.models import Adam, LabelSmoothedCrossEntropy, NoamSchedule, Translator
+from kzoo.models.backbones import uses_xla
 from kzoo.presets import load, pope_tiny
 from kzoo.text import SubwordTokenizer, train_subwords
 
@@ -249,6 +250,14 @@ def test_saved_and_loaded(trained, tmp_path):
     expected = trained.translate(SENTENCES)
     trained.save(tmp_path / "translator.keras")
     assert keras.saving.load_model(tmp_path / "translator.keras").translate(SENTENCES) == expected
+
+
+def test_arguments_of_compile_may_have_no_names():
+    translator = pope_tiny()
+    translator.compile("sgd", "mse", None, None, None, True)
+    assert (translator.run_eagerly, translator.jit_compile) == (True, False)
+    translator.compile("sgd", "mse")
+    assert translator.jit_compile is uses_xla(translator.backbone)
 
 
 @pytest.mark.parametrize("saved", [True, False])
