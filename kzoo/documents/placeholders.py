@@ -185,8 +185,10 @@ def _value(words: str) -> int:
             digits = 10 * digits + value
         elif value < 10_000:
             below_10_000, digits = below_10_000 + (digits or 1) * value, 0
-        else:
+        elif value == 10_000:
             whole, below_10_000, digits = whole + (below_10_000 + digits) * value, 0, 0
+        else:  # 亿, which multiplies all before it
+            whole, below_10_000, digits = (whole + below_10_000 + digits) * value, 0, 0
     return whole + below_10_000 + digits
 
 

@@ -41,6 +41,7 @@ def test_what_is_a_placeholder(text, placeholders):
         ("3 dogs, 3 cats", "3只狗，三只猫", True),
         ("一万二千零五人，二十五人", "12,005 people, 25", True),
         ("二〇二四年", "In 2024", True),
+        ("一万亿，三亿五千万", "1,000,000,000,000 and 350,000,000", True),
         ("两亿三千万", "230000000", True),
         ("1,200 people", "一千二百人", True),
         ("三只狗", "4 dogs", False),
