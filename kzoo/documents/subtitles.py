@@ -17,7 +17,10 @@ from kzoo.text.languages import has_spaces
 TIMES = r"[ \t]*(?:\d+:)?\d+:\d+[,.]\d+[ \t]+-->[ \t]+(?:\d+:)?\d+:\d+[,.]\d+"
 # A line of a cue; not the next cue's number and times, which need no empty line before them.
 LINE = rf"(?!(?:\d+[ \t]*\r?\n)?{TIMES})[^\r\n]+"
-CUE = re.compile(rf"(?m)^(?P<times>{TIMES}[^\r\n]*)\r?\n(?P<text>{LINE}(?:\r?\n{LINE})*)")
+TEXT = rf"(?P<text>{LINE}(?:\r?\n{LINE})*)"
+CUE = rf"(?P<times>{TIMES}[^\r\n]*)\r?\n"
+# An empty line ends a cue of WebVTT. Of SubRip's, players show what is behind it, too.
+CUES = {".vtt": re.compile(f"(?m)^{CUE}{TEXT}"), ".srt": re.compile(f"(?m)^(?:{CUE})?{TEXT}")}
 UNBROKEN = "\0"  # stands for a space within a tag
 # A dash begins what another person says. Not those of <i>black</i>-and-white and -5. Notes are around songs.
 SAID = re.compile(TAG.pattern[:-1] + r"|(?<![^\n>}])[-–—](?=[^\da-z])\s*|[ \t]*[♪♫]+[ \t]*)")
@@ -38,17 +41,18 @@ def read(path: Path) -> Content:
     if is_vtt != text.removeprefix("\ufeff").startswith("WEBVTT"):
         begins = "does not begin" if is_vtt else "begins"
         raise UserError(f"{path}: {begins} with WEBVTT, as a .vtt does: is its ending right?")
-    if not CUE.search(text):
+    if not re.search(f"(?m)^{CUE}", text):
         raise UserError(f"{path}: has no subtitles of {path.suffix}")
-    new = {}
+    cues, new = CUES[path.suffix.lower()], {}
     # Only WebVTT has entities.
     unescape, escape = (html.unescape, _escaped) if is_vtt else (str, str)
 
     def segments() -> Iterator[Segment]:
-        for cue in CUE.finditer(text):
+        times = ""
+        for cue in cues.finditer(text):
+            times = (cue["times"] or times).strip()
             shown = TIMESTAMP.sub("", cue["text"].replace("\r\n", "\n"))
-            pieces, times = tagged_pieces(WRAPPED.sub(" ", shown), SAID), cue["times"].strip()
-            pieces = _changed(pieces, unescape)
+            pieces = _changed(tagged_pieces(WRAPPED.sub(" ", shown), SAID), unescape)
             yield Segment(f"at {times}", pieces, lambda pieces, at=cue: put(at, pieces))
 
     def put(cue: re.Match, pieces: list[Piece]):
@@ -62,7 +66,7 @@ def read(path: Path) -> Content:
             end = "\r\n" if "\r\n" in cue[0] else "\n"
             return cue[0][: cue.start("text") - cue.start()] + end.join(lines)
 
-        file.write(CUE.sub(cue_of, text).encode(encoding))
+        file.write(cues.sub(cue_of, text).encode(encoding))
 
     return Content(segments(), write)
 

@@ -103,3 +103,14 @@ def test_a_cue_may_follow_without_an_empty_line(tmp_path, number):
     translate_document(tmp_path / "a.srt", tmp_path / "b.srt", model, "en", "de")
     expected = text.replace("A dog", "A DOG").replace("A cat", "A CAT")
     assert (tmp_path / "b.srt").read_text("utf-8") == expected
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_an_empty_line_ends_no_cue_of_subrip(tmp_path, end):
+    times = [f"00:00:0{second},000 --> 00:00:0{second + 1},000" for second in range(3)]
+    lines = ["\ufeff1", times[0], "A dog", "", "A cat", "", "2", times[1], "", "A boy", "", "3", times[2], ""]
+    (tmp_path / "a.srt").write_text(end.join(lines), encoding="utf-8", newline="")
+    model = MadeUp(str.upper)
+    translate_document(tmp_path / "a.srt", tmp_path / "b.srt", model, "en", "de")
+    assert (tmp_path / "b.srt").read_bytes() == end.join(lines).upper().encode()
+    assert set(model.asked) == {"A dog", "A cat", "A boy"}
