@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from kzoo import cli
 from kzoo.cli import streams, translated_blocks
 from kzoo.decoding import TextTranslator
+from kzoo.documents.document import BY_ENDING
 from kzoo.errors import UserError
 from kzoo.models import Hypothesis
 from kzoo.text.vocabulary import UNKNOWN
@@ -484,6 +485,14 @@ def test_lines_of_a_pipe_that_lose_placeholders_are_printed(written, upper, capf
 def test_options_that_do_not_fit_a_document(upper, document, arguments, says):
     assert says in str(translated("-i", document, *arguments).exception)
     assert (upper.seen, sorted(os.listdir())) == ([], ["in.json", "in.txt"])
+
+
+@pytest.mark.parametrize("name", ["in.pot", "in.DOC"])
+def test_what_another_format_may_be_saved_as(upper, document, name):
+    Path(name).write_text("one\n")
+    error = str(translated("-i", name).exception)
+    assert name in error and all(ending in error for ending in BY_ENDING)
+    assert upper.seen == []
 
 
 def test_the_languages_of_a_document_are_those_of_the_model(upper, document):

@@ -208,9 +208,15 @@ def _document(file: Path | None, output: Path | None, others: object):
     Raises:
         UserError: it cannot be read, or the options do not fit.
     """
-    from kzoo.documents.document import Document, check_ending, is_document
+    from kzoo.data.text_files import BY_ENDING as NOT_LINES
+    from kzoo.documents.document import BY_ENDING, Document, check_ending, is_document
 
     if not (file and is_document(file)):
+        if file and file.is_file() and (what := NOT_LINES.get(file.suffix.lower())):
+            raise UserError(
+                f"{file}: is {what}, neither plain text nor a document that kzoo translates: save it as one "
+                f"of these ({', '.join(BY_ENDING)}), or its sentences as a text file, one per line"
+            )
         if output and is_document(output):
             raise UserError(
                 f"{output} is a document by its ending, and the input is text: give a document with --input, "
