@@ -13,6 +13,9 @@ OPEN, NUMBERED, CLOSE = "\ufdd0", "\ufdd1", "\ufdd2"
 MARK = f"{OPEN}[0-9]+{NUMBERED}|{CLOSE}"
 NO_MARKS = str.maketrans("", "", OPEN + NUMBERED + CLOSE)
 NO_BREAK = "\u00a0\u202f\u2007"  # spaces; the last is as wide as a digit
+# Marks that belong to an element that ends a text: those before it that open something, those behind it.
+AT_NEXT = re.compile(r"""((?<=\s)["'«‹“‘„‚(\[{]+|(?<![(\[{])[(\[{]+)$""")  # linear
+AT_LAST = re.compile(r"""^(["'»›”’)\]}.,;:!?…]+(?=\s)|[)\]}]+)""")
 LAST_SPACE, SECOND_SPACE = re.compile(f" ((?:{MARK})*)$"), re.compile(f"(?<= )((?:{MARK})+) ")
 
 Piece = Union[str, "Inline"]
@@ -208,11 +211,19 @@ def _runs(pieces: list[Piece]) -> list[Run]:
         if inner is None or len(inner) == 1 and isinstance(inner[0], list) and any(map(_has_text, inner[0])):
             run.append(piece)
             continue
-        if run:
-            runs.append(run)
-        runs.append(piece._replace(pieces=inner))
+        runs += [*_apart(run, bool(runs), True), piece._replace(pieces=inner)]
         run = []
-    return [*runs, run] if run else runs
+    return [*runs, *_apart(run, bool(runs), False)]
+
+
+def _apart(run: list[Piece], behind: bool, before: bool) -> Iterator[list[Piece]]:
+    """Yield a run, and those of its marks that belong to the elements that it is `behind` or `before`."""
+    first, last = [], []
+    if behind and run and isinstance(run[0], str) and (marks := AT_LAST.search(run[0])):
+        first, run = [marks[0]], joined([run[0][marks.end() :], *run[1:]])
+    if before and run and isinstance(run[-1], str) and (marks := AT_NEXT.search(run[-1])):
+        last, run = [marks[0]], joined([*run[:-1], run[-1][: marks.start()]])
+    yield from filter(None, (first, run, last))
 
 
 def _as_element(run: Run) -> Run:
