@@ -511,3 +511,10 @@ def test_the_languages_of_a_document_are_those_of_the_model(upper, document):
     Path("in.po").write_text('msgid ""\nmsgstr "Language: fr\\n"\n\nmsgid "one"\nmsgstr ""\n')
     assert "in.po: " in str(translated("-i", "in.po", "-o", "out.po").exception)
     assert (upper.seen, Path("out.po").exists()) == (["one"], False)
+
+
+def test_the_output_is_no_dash(upper):
+    Path("in.txt").write_text("A dog.\n")
+    done = kzoo("--output", "-")
+    assert done.exit_code != 0 and "--output" in str(done.exception or done.output)
+    assert not Path("-").exists()

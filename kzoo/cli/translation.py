@@ -274,6 +274,8 @@ def _check_together(text, file: Path | None, output: Path | None, image, images)
     """Raise `UserError` for options that exclude each other, and for an output that is the input."""
     if text and file is not None:
         raise UserError("sentences and --input exclude each other: give one of them")
+    if output == Path("-"):
+        raise UserError("- is no file for --output: leave it out to print the translations")
     if output and not text and is_input(output, file):
         raise UserError(f"{output} is the input, which its translation would replace: give another --output")
     if image and images:
