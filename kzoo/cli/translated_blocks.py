@@ -93,14 +93,14 @@ class KeptLines(TextLines):
 
     def _lines_of(self, block, **rows):
         from kzoo.documents.placeholders import keeps
-        from kzoo.documents.translating import keeping_placeholders, taken
+        from kzoo.documents.translating import keeping_placeholders, run_steps
 
         def translate(parts: list[str]) -> list[str]:
             return [results[0].text for results in self.parts_of(parts)]
 
         best = [results[0].text for results in self.n_best_of(block, **rows)]
         steps = keeping_placeholders(block, best, self.direction, self.translator, self.in_parts)
-        found = taken(steps, translate, self.translator, self.direction)
+        found = run_steps(steps, translate, self.translator, self.direction)
         kept = (keeps(line, one, numbers=False) for line, one in zip(block, found, strict=True))
         self.changed += [line for line, one in zip(block, kept, strict=True) if not one]
         return [[one] for one in found]

@@ -141,11 +141,11 @@ def translate(
     reading = {"truncate": truncate, "unknown": unknown}
     n_best_of = partial(translator.n_best, direction=direction, n=n_best, terms=glossary, **reading)
     # Parts of sentences that were read may be mostly unknown. They are not split again.
-    again = "copy" if unknown == "error" else unknown
-    parts_of = partial(n_best_of, split_sentences=False, unknown=again)
+    in_parts = "copy" if unknown == "error" else unknown
+    parts_of = partial(n_best_of, split_sentences=False, unknown=in_parts)
     keeps_placeholders = n_best == 1 and not (prefix or image or images)
     if document:
-        lines = DocumentLines(document, parts_of, translator, direction, not truncate, again)
+        lines = DocumentLines(document, parts_of, translator, direction, not truncate, in_parts)
     else:
         n_best_of = partial(n_best_of, split_sentences=split or None)
         lines = TextLines(sentences, n_best_of, n_best)

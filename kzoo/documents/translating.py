@@ -36,10 +36,10 @@ def translate_texts(
     """
     options = {"in_parts": in_parts, "skip_long": skip_long, "unknown": unknown}
     steps = translating(texts, direction, translator, **options)
-    return taken(steps, translate, translator, direction)
+    return run_steps(steps, translate, translator, direction)
 
 
-def taken(
+def run_steps(
     steps: Steps, translate: Callable[[list[str]], list[str]], translator, direction: Direction
 ) -> list[str]:
     """Return what steps return; the other arguments are those of `translate_texts`."""

@@ -163,7 +163,7 @@ async def translated(texts: list[str], pairs: list[ServedPair | None], alternati
         own, best = [texts[number] for number in mine], [found[number][0] for number in mine]
         steps = keeping_placeholders(own, best, pair.direction, pair.served.translator)
         most = pair.served.limits.document  # a sentence may have many parts
-        new = await taken(steps, pair, sum(map(len, own)), most)
+        new = await run_steps(steps, pair, sum(map(len, own)), most)
         for number, translation in zip(mine, new, strict=True):
             found[number][0] = translation
     return found
@@ -212,10 +212,10 @@ async def translated_texts(
         most: int. Maximum number of sentences; by default, that of a request.
     """
     steps = translating(texts, pair.direction, pair.served.translator, keep, skip_long=keep)
-    return await taken(steps, pair, sys.maxsize, most)
+    return await run_steps(steps, pair, sys.maxsize, most)
 
 
-async def taken(steps: Steps, pair: ServedPair, size: int, most: int | None) -> list[str]:
+async def run_steps(steps: Steps, pair: ServedPair, size: int, most: int | None) -> list[str]:
     """Return what the steps of `translating` return.
 
     Args:

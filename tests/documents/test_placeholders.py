@@ -7,7 +7,7 @@ from made_up import MadeUp, in_order
 
 from kzoo.documents.inline import Inline, pieces_of, texts, whole
 from kzoo.documents.placeholders import has_words, keeps
-from kzoo.documents.translating import DONE, keeping_placeholders, next_step, taken, translating
+from kzoo.documents.translating import DONE, keeping_placeholders, next_step, run_steps, translating
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_sentence_that_is_too_long_leaves_its_text():
     assert translator.texts(texts, "en") == ["", "", "A {x} CAT."]
     assert not any("long" in sentence for sentence in translator.asked)
     steps = translating(texts[1:2], ("en", "de"), translator, skip_long=False)
-    assert taken(steps, translator.translate, translator, ("en", "de")) == ["A LONG SENTENCE HERE."]
+    assert run_steps(steps, translator.translate, translator, ("en", "de")) == ["A LONG SENTENCE HERE."]
 
 
 def test_texts_that_lost_placeholders_are_translated_again():
@@ -182,7 +182,7 @@ def test_texts_that_lost_placeholders_are_translated_again():
     found = ["A DOG. A CAT.", "THREE CATS", "A BAD DOG. A DOG."]
     in_parts = []
     steps = keeping_placeholders(texts, found, ("en", "de"), translator, in_parts)
-    new = taken(steps, translator.translate, translator, ("en", "de"))
+    new = run_steps(steps, translator.translate, translator, ("en", "de"))
     assert new == ["A {x} DOG.\r\nA CAT.", *found[1:]]
     assert in_parts == ["A {x} dog."] and "3 cats" not in translator.asked
 
@@ -191,7 +191,7 @@ def test_texts_that_are_translated_again_may_have_numbers_in_words():
     """Their parts would be worse."""
     translator = MadeUp(lambda text: losing(text).replace("5", "FIVE"))
     steps = keeping_placeholders(["A {x} dog, 5 cats."], ["A DOG."], ("en", "de"), translator)
-    assert taken(steps, translator.translate, translator, ("en", "de")) == ["A {x} DOG, FIVE CATS."]
+    assert run_steps(steps, translator.translate, translator, ("en", "de")) == ["A {x} DOG, FIVE CATS."]
 
 
 def test_a_text_that_begins_with_its_target_language_has_the_translation_found():
@@ -199,5 +199,5 @@ def test_a_text_that_begins_with_its_target_language_has_the_translation_found()
     translator = MadeUp(losing)
     translator.codes_in_text = ["fra", "deu"]
     steps = keeping_placeholders([">>fra<< See {x}. A dog."], ["VOIR."], ("en", None), translator)
-    assert taken(steps, translator.translate, translator, ("en", None)) == ["VOIR."]
+    assert run_steps(steps, translator.translate, translator, ("en", None)) == ["VOIR."]
     assert translator.asked == []
