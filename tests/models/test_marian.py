@@ -15,7 +15,9 @@ from sacremoses import MosesPunctNormalizer
 from safetensors.numpy import load_file, save_file
 from scipy.special import log_softmax
 from starlette.testclient import TestClient
+from typer.testing import CliRunner
 
+from kzoo.cli import app
 from kzoo.data import open_corpus
 from kzoo.engine.conversion import converted
 from kzoo.engine.translator import CTranslate2Translator
@@ -238,6 +240,29 @@ def test_a_model_that_names_no_languages_takes_known_targets_only(name, tmp_path
     translator.translate(["A dog runs."], target_language="fra")
     translator.translate(["A dog runs."], target_language="zh-Hant")
     assert "cmn_Hans" in message_of(translator.translate, ["A dog runs."], target_language="zh")
+
+
+@pytest.mark.parametrize("engine", ["keras", "ctranslate2"])
+def test_a_model_that_names_no_languages_is_used_without_any(engine, trained, tmp_path):
+    """Also after transformers has saved it, without languages, in a folder of another name."""
+    repositories.model(trained).save_pretrained(tmp_path / "mine")
+    for file in ("vocab.json", "source.spm", "target.spm"):
+        shutil.copyfile(trained / file, tmp_path / "mine" / file)
+    texts = open_corpus("scenes").sentences("test", "en")[:30]
+    expected = {number: text for number, (text, lead) in enumerate(generated(trained, texts)) if lead > 1e-4}
+    words = ["translate", str(tmp_path / "mine"), *texts, "--engine", engine, "--beam", "4"]
+    written = CliRunner().invoke(app, [*words, "--length-penalty", "0"]).stdout.splitlines()
+    assert len(expected) > 20 and expected.items() <= dict(enumerate(written)).items()
+    translator = load(tmp_path / "mine")
+    assert (translator.languages, translator.directions) == ([None, None], [])
+    translator = translator if engine == "keras" else CTranslate2Translator.of(translator)
+    found = translator.translate(texts[:2], beam_size=2)
+    translator.search = translator.search.changed(beam_size=2)
+    with TestClient(create_app(Served(translator, "mine"))) as client:
+        answer = client.post("/v1/models/mine:predict", json={"instances": texts[:2]})
+        assert [row["translation"] for row in answer.json()["predictions"]] == found
+        asked = {"q": texts[:2], "source": "en", "target": "de"}  # its API cannot leave them out
+        assert client.post("/translate", json=asked).json()["translatedText"] == found
 
 
 def test_each_sentence_of_a_text_gets_its_target_language(tmp_path):
