@@ -1,12 +1,13 @@
 """A server's glossaries: terms, each for a direction of its presets."""
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kzoo.errors import UserError, nearest
 from kzoo.hub.preset import direction_key
 from kzoo.text.glossary import Glossary
-from kzoo.text.languages import common_code
+from kzoo.text.languages import common_codes
 
 
 class Terms(NamedTuple):
@@ -21,13 +22,14 @@ def check_terms(terms: Sequence[Terms], translators: Sequence):
     for two glossaries of one direction.
     """
     pairs = dict.fromkeys(pair for one in translators for pair in one.directions)
-    known = [_keys(*pair)[-1] for pair in pairs]
+    keys = _keys(pairs)
+    known = [common for _, common in keys.values()]
     for direction, _ in terms:
         if not direction and len(pairs) > 1:
             raise UserError(
                 f"the server has {len(pairs)} directions: name one, as in --terms {known[0]}=FILE"
             )
-        if direction and not any(direction in _keys(*pair) for pair in pairs):
+        if direction and not any(direction in some for some in keys.values()):
             raise UserError(
                 f"--terms {direction}=…: no preset has this direction; {nearest(direction, known)}"
             )
@@ -42,11 +44,16 @@ def glossaries_of(translator, terms: Sequence[Terms]) -> list[Glossary]:
     """Return the glossaries for a translator's directions; for any, if it does not name its languages."""
     if not (pairs := translator.directions):
         return [Glossary(one.table, (None, None)) for one in terms if not one.direction]
+    keys = _keys(pairs)
     return [
-        Glossary(one.table, pair) for one in terms for pair in pairs if one.direction in ("", *_keys(*pair))
+        Glossary(one.table, pair) for one in terms for pair in pairs if one.direction in ("", *keys[pair])
     ]
 
 
-def _keys(source: str, target: str) -> list[str]:
-    """Return a direction's key in the translator's codes, and in those that clients use."""
-    return [direction_key(source, target), direction_key(common_code(source), common_code(target))]
+def _keys(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return the key of each direction in the translator's codes, and in those that clients use."""
+    common = common_codes(dict.fromkeys(itertools.chain(*pairs)))
+    return {
+        (source, target): (direction_key(source, target), direction_key(common[source], common[target]))
+        for source, target in pairs
+    }

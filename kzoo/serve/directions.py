@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kzoo.errors import UserError
 from kzoo.serve.messages import Detected
 from kzoo.serve.served import Served
-from kzoo.text.languages import Direction, common_code, main_code, matching_code
+from kzoo.text.languages import Direction, common_codes, main_code, matching_code
 
 CANDIDATES = 3  # languages that a text may be in, as LibreTranslate lists them
 TOLD = 50  # percent: of a few words, a language that is found with less confidence is mostly wrong
@@ -24,7 +24,7 @@ class ServedPair(NamedTuple):
 
 
 class Directions:
-    """The directions that presets translate, with the codes that clients use: of two letters if possible.
+    """The directions that presets translate, with the codes that clients use: see `common_codes`.
 
     Each language can be "translated" to itself, as with LibreTranslate: the text stays as it is.
 
@@ -37,9 +37,10 @@ class Directions:
         pairs = {served: served.translator.directions for served in readers}
         # Those that do not name their languages take any.
         self._models = sorted(readers, key=lambda served: not pairs[served])
-        targets = {}
-        for one, other in itertools.chain(*pairs.values()):
-            start, end = common_code(one), common_code(other)
+        targets, named = {}, list(itertools.chain(*pairs.values()))
+        common = common_codes(dict.fromkeys(itertools.chain(*named)))
+        for one, other in named:
+            start, end = common[one], common[other]
             targets.setdefault(start, {start}).add(end)
             targets.setdefault(end, {end})
         self.targets = {code: sorted(targets[code]) for code in sorted(targets)}

@@ -3,7 +3,8 @@
 import functools
 import importlib.util
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 
 from kzoo.errors import nearest
 
@@ -106,14 +107,39 @@ def common_code(code: str) -> str:
     return "-".join([main_code(code), *re.split("[-_]", code)[1:]])
 
 
+def common_codes(codes: Iterable[str]) -> dict[str, str]:
+    """Return several codes as `common_code` does, but without a script that only one of a language has.
+
+    Chinese keeps its script.
+
+    Example:
+
+    >>> common_codes(["eng_Latn", "kas_Arab", "kas_Deva", "zho_Hant"])
+    {'eng_Latn': 'en', 'kas_Arab': 'ks-Arab', 'kas_Deva': 'ks-Deva', 'zho_Hant': 'zh-Hant'}
+    """
+    common = {code: common_code(code) for code in codes}
+    written = {code: usual for code, usual in common.items() if _has_only_script(code)}
+    counts = Counter(map(main_code, {*written.values()}))
+    return common | {code: main_code(code) for code in written if counts[main_code(code)] == 1}
+
+
+def _has_only_script(code: str) -> bool:
+    """Return whether a code names a script and no region; Chinese is left out."""
+    return not is_chinese(code) and [len(part) for part in re.split("[-_]", code)[1:]] == [4]
+
+
 def english_name(code: str) -> str:
     """Return a language's English name by Unicode's CLDR; the code if it has none, or without Babel."""
     if not importlib.util.find_spec("babel"):
         return code
     from babel import Locale
 
-    names = Locale("en").languages
-    return names.get(code.replace("-", "_")) or names.get(main_code(code)) or code
+    english = Locale("en")
+    if whole := english.languages.get(code.replace("-", "_")):
+        return whole
+    name = english.languages.get(main_code(code))
+    scripts = [english.scripts.get(part.title()) for part in re.split("[-_]", code)[1:]]
+    return name and " ".join([name, *(f"({script})" for script in scripts if script)]) or code
 
 
 def matching_code(given: str, known: Sequence[str]) -> str | None:

@@ -10,12 +10,14 @@ import pytest
 from asking import LIMITS, answers
 from tiny_models import BEAM, bridge, pictures, pope
 
+from kzoo.cli.server_glossaries import Terms, check_terms, glossaries_of
 from kzoo.decoding import SearchSettings
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.presets import locate
 from kzoo.serve import Limits, Served, create_app
 from kzoo.serve.directions import Directions
 from kzoo.text.directions import TwoLanguages
+from kzoo.text.languages import english_name
 from kzoo.text.pieces import LanguageNames
 
 TEXTS = ["a man.", "", "two dogs.\nmen."]
@@ -294,3 +296,31 @@ def test_languages_of_opus_mt(translator, targets, asked, direction):
     directions = Directions([served])
     assert {code: ends for code, ends in directions.targets.items() if ends != [code]} == targets
     assert directions.resolved(*asked) == (served, direction)
+
+
+class NLLB(TwoLanguages):
+    """The languages of an NLLB-200 model."""
+
+    image_shape, source_language, _target_language = None, None, None
+
+    def __init__(self, *codes):
+        self.source_tokenizer, self.target_tokenizer = LanguageNames(), LanguageNames()
+        self.source_tokenizer.languages = self.target_tokenizer.languages = list(codes)
+        self.source_tokenizer.names, self.target_tokenizer.names = "source", "target"
+
+
+def test_languages_of_nllb_have_the_codes_that_clients_know():
+    codes = "eng_Latn", "kas_Arab", "kas_Deva", "srp_Cyrl", "zho_Hans", "zho_Hant"
+    translator, m2m = NLLB(*codes), NLLB("en", "sr")
+    directions = Directions([StubServed(translator)])
+    assert [*directions.targets] == ["en", "ks-Arab", "ks-Deva", "sr", "zh-Hans", "zh-Hant"]
+    assert directions.resolved("en", "sr") == (StubServed(translator), ("eng_Latn", "srp_Cyrl"))
+    assert directions.resolved("zh-TW", "ks-Deva").direction == ("zho_Hant", "kas_Deva")
+    assert directions.identifier("The old man and the sea are here.")[0].language == "en"
+    assert {"en", "sr"} < Directions([StubServed(translator), StubServed(m2m)]).targets.keys()
+    assert "en-Latn" not in Directions([StubServed(translator), StubServed(m2m)]).targets
+    names = [english_name(code) for code in directions.targets]
+    assert names[1:3] == ["Kashmiri (Arabic)", "Kashmiri (Devanagari)"] and len({*names}) == len(names)
+    check_terms([Terms("en-sr", {"dog": "пас"})], [translator])
+    [glossary] = glossaries_of(translator, [Terms("en-sr", {"dog": "пас"})])
+    assert glossary.direction == ("eng_Latn", "srp_Cyrl")
