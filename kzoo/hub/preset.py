@@ -96,6 +96,12 @@ class Preset:
     @unlocked
     def metadata(self) -> dict:
         """What keras-hub and kzoo wrote about the preset's files, such as `parameter_count`."""
+        unsealed = not (self.folder / METADATA_FILE).is_file() and (self.folder / CONFIG_FILE).is_file()
+        if unsealed and (kind := self._parsed(CONFIG_FILE).get("model_type")):
+            raise UserError(
+                f"{self} is a model of the type {kind!r:.40}: of Hugging Face's, kzoo reads only "
+                f"{' and '.join(CONVERTED)}, which are OPUS-MT, M2M-100, NLLB-200 and SMaLL-100"
+            )
         metadata = self._parsed(METADATA_FILE)
         listed = metadata.get("files")
         if not listed or not isinstance(listed, dict):

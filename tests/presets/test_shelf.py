@@ -300,6 +300,23 @@ def test_a_folder_in_the_working_folder_comes_before_a_preset_of_its_name(
     assert load(name).image_shape is not None
 
 
+@pytest.mark.parametrize(
+    ("config", "named"),
+    [
+        ('{"model_type": "nllb-moe"}', "'nllb-moe'"),
+        ("version https://git-lfs.example/spec/v1\n", "pointer of Git LFS"),
+        ('{"model_type": ', "config.json"),
+    ],
+)
+def test_a_repository_that_cannot_be_converted_is_not_called_incomplete(hub, config, named, tmp_path):
+    (tmp_path / "config.json").write_text(config)
+    assert named in message_of(load, tmp_path)
+    shutil.rmtree(hub.folder)
+    hub.folder.mkdir()
+    (hub.folder / "config.json").write_text(config)
+    assert named in message_of(load, HANDLE)
+
+
 def test_a_builder_has_no_weights_to_load():
     message = message_of(load, "pope_tiny")
     assert "kzoo.presets.pope_tiny()" in message
