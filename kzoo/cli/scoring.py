@@ -88,9 +88,10 @@ def evaluate(
     pictures = {"right": "", "shuffled": ", shuffled pictures", "none": ", no pictures"}[shown]
     how = f"{search}, {translator.engine}{', long sentences truncated' * truncate}{pictures}"
 
-    if translator.multilingual and not (source or target or files):
-        data = data.renamed(*translator.languages)
-        name, directions, unseen = directions_to_score(located.folder, data, splits, translator.languages)
+    among = [] if source or target or files else _languages_among(translator, data)
+    if among:
+        data = data.renamed(*among)
+        name, directions, unseen = directions_to_score(located.folder, data, splits, among)
         if trained := told_trained_rows(preset, located, data, [name], directions):
             about["trained_rows"] = trained
         total = sum(len(data.sentences(name, code)) for code, _ in directions)
@@ -135,6 +136,17 @@ def evaluate(
         about["files"] = [str(path) for path in files]
     if output:
         write_scores(scores, output, **about, **searched)
+
+
+def _languages_among(translator, data) -> list[str]:
+    """Return the languages that a translator is scored among; none if its direction is known.
+
+    Of a model of a hundred languages, such as NLLB-200, they are the corpus's, in the corpus's codes.
+    """
+    if translator.multilingual:
+        return translator.languages
+    named = translator.source_languages if None in translator.languages else []
+    return [code for code in data.languages if matching_code(code, named)]
 
 
 @app.command(cls=options.WithFiles)

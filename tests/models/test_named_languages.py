@@ -1,16 +1,19 @@
 """Training a model whose vocabulary names languages: on texts, with LoRA, with frozen embeddings."""
 
+import json
+from itertools import permutations
+
 import keras
 import numpy as np
 import pytest
 from keras import ops
 from message_of import message_of
-from named_languages import KINDS, make, sentence_piece_model
+from named_languages import KINDS, THREE_LETTERS, make, sentence_piece_model
 from sentencepiece import SentencePieceProcessor
 from typer.testing import CliRunner
 
 from kzoo.cli import app
-from kzoo.data import Batches
+from kzoo.data import Batches, open_corpus
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.presets import load
 
@@ -91,3 +94,15 @@ def test_frozen_embeddings_stay(translator):
     changed = changes(translator)
     others = {weight.path for weight in translator.weights} - {"embedding/embeddings"}
     assert "embedding/embeddings" not in changed and len(changed) > 0.9 * len(others)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_without_a_direction_is_scored_in_all_of_a_corpus(kind, few_scenes, tmp_path):
+    model = make(kind, sentence_piece_model())
+    model.save_to_preset(tmp_path / "preset", dtype="float32")
+    words = ["evaluate", str(tmp_path / "preset"), "--corpus", "scenes", "--split", "test", "--beam", "1"]
+    result = CliRunner().invoke(app, [*words, "-o", str(tmp_path / "scores.json"), "--truncate"])
+    assert not result.exception, result.exception
+    rows = json.loads((tmp_path / "scores.json").read_text())["scores"]
+    languages = [code for code in open_corpus("scenes").languages if code in THREE_LETTERS]
+    assert [(row["source"], row["target"]) for row in rows] == [*permutations(languages, 2)]
