@@ -20,7 +20,7 @@ PRECISIONS = ("float32", "mixed_bfloat16")
 def main():
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("--size", choices=("tiny", "base"), default="tiny")
+    parser.add_argument("--size", choices=("tiny", "small", "base"), default="tiny")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     tune_process()

@@ -70,6 +70,10 @@ MANY_LANGUAGES = {
     "clip_norm": 5.0,
 }
 BFLOAT16 = {"amx_bf16", "avx512_bf16"}  # processors' flags, by which TensorFlow's products are twice as fast
+# These gain more than tiny ones: benchmarks/training.py trains the base size at 838 instead of 412 tokens a
+# second (AMD EPYC with avx512_bf16).
+WIDE_TRANSFORMERS = re.compile(r"(pope|rope|sine|learned)_(small|base|big)")
+LONG = 60  # minutes: to time a Transformer's step in each way of compiling it takes up to five
 # A trained preset: small steps and small batches, so that little text gives enough updates.
 TUNING = {"optimizer": "adam", "rate": 5e-4}
 TUNING_EPOCHS, TUNING_PATIENCE, TUNING_TOKENS = 10, 5, 1_024
@@ -160,16 +164,14 @@ def _training(values: Mapping[str, Any], sides: list[list[str]], pairs: int) -> 
     size, chosen = next(size for size in SIZES if pairs <= size.pairs), {}
     if values.get("languages"):
         chosen |= {key: Choice(value, "several languages") for key, value in MANY_LANGUAGES.items()}
-        if os.environ.get("KERAS_BACKEND", "tensorflow") == "tensorflow" and _processor() & BFLOAT16:
-            # A step of the preset takes 0.67 of the processor time (AMD EPYC with avx512_bf16). After 1,600
-            # batches of Multi30k en-de, validation BLEU was 16.0, in float32 13.8 (one seed).
-            chosen["precision"] = Choice("mixed_bfloat16", "this processor is fast at it")
     else:
         chosen["preset"] = Choice(size.preset, amount)
         if values.get("optimizer", "noam") == "noam":
             chosen["warmup_steps"] = Choice(size.warmup_steps, amount)
             chosen["rate_factor"] = Choice(size.rate_factor, "of Noam's schedule")
         chosen["clip_norm"] = Choice(1.0, "against steps that are too large")
+    if _fast_in_bfloat16(values, size.preset):
+        chosen["precision"] = Choice("mixed_bfloat16", "this processor is fast at it")
     if values.get("source_characters"):
         sides = sides[1:]
     counted, given = [_counted(side) for side in sides], values.get("vocabulary_size")
@@ -188,6 +190,18 @@ def _training(values: Mapping[str, Any], sides: list[list[str]], pairs: int) -> 
     chosen["epochs"] = Choice(size.epochs, "at most")
     chosen["patience"] = Choice(size.patience, "epochs without a better score begin the cooldown")
     return chosen
+
+
+def _fast_in_bfloat16(values: Mapping[str, Any], preset: str) -> bool:
+    """Return whether a new model trains faster in bfloat16 on this machine, longer than its timing takes."""
+    if os.environ.get("KERAS_BACKEND", "tensorflow") != "tensorflow" or not _processor() & BFLOAT16:
+        return False
+    if values.get("languages"):
+        # A step of the preset takes 0.67 of the processor time (AMD EPYC with avx512_bf16). After 1,600
+        # batches of Multi30k en-de, validation BLEU was 16.0, in float32 13.8 (one seed).
+        return True
+    long = (values.get("minutes") or LONG) >= LONG
+    return long and bool(WIDE_TRANSFORMERS.fullmatch(values.get("preset", preset)))
 
 
 def _processor() -> set[str]:
