@@ -25,7 +25,7 @@ def main(folder: Path):
     model, batches = (bridge if settings["model"] == "lstm" else transformer)(settings, tokenizer, sides)
     print("operations", 6 * sum(kernel_sizes(model.backbone)))
     batches.start_epoch(0)
-    compile_step(model, batches, 10**6, False, folder)
+    compile_step(model)
     compile_shapes(model, batches)
     model.fit(batches, epochs=10**6, shuffle=False, verbose=0, callbacks=[Steps(batches)])
 

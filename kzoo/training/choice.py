@@ -3,7 +3,6 @@
 `read_recipe` asks for it. `SIZES` and `MANY_LANGUAGES` hold all numbers; docs/data.md shows what they reach.
 """
 
-import contextlib
 import itertools
 import os
 import re
@@ -19,6 +18,7 @@ from kzoo.errors import UserError
 from kzoo.presets.builders import BUILDERS, reads_pictures
 from kzoo.training.capitals import with_capitals
 from kzoo.training.corpus import own_text
+from kzoo.training.processor import multiplies_bfloat16_fast
 from kzoo.training.recipe import Recipe
 
 MANY_EPOCHS = 1_000
@@ -69,11 +69,10 @@ MANY_LANGUAGES = {
     "rate": 1.4e-3,
     "clip_norm": 5.0,
 }
-BFLOAT16 = {"amx_bf16", "avx512_bf16"}  # processors' flags, by which TensorFlow's products are twice as fast
-# These gain more than tiny ones: benchmarks/training.py trains the base size at 838 instead of 412 tokens a
-# second (AMD EPYC with avx512_bf16).
+# In bfloat16 these gain more than tiny ones: benchmarks/training.py trains the base size at 838 instead of
+# 412 tokens a second (AMD EPYC with avx512_bf16).
 WIDE_TRANSFORMERS = re.compile(r"(pope|rope|sine|learned)_(small|base|big)")
-LONG = 60  # minutes: to time a Transformer's step in each way of compiling it takes up to five
+LONG = 60  # minutes: shorter runs would lose as much to compiling, half a minute a batch shape
 # A trained preset: small steps and small batches, so that little text gives enough updates.
 TUNING = {"optimizer": "adam", "rate": 5e-4}
 TUNING_EPOCHS, TUNING_PATIENCE, TUNING_TOKENS = 10, 5, 1_024
@@ -193,8 +192,8 @@ def _training(values: Mapping[str, Any], sides: list[list[str]], pairs: int) -> 
 
 
 def _fast_in_bfloat16(values: Mapping[str, Any], preset: str) -> bool:
-    """Return whether a new model trains faster in bfloat16 on this machine, longer than its timing takes."""
-    if os.environ.get("KERAS_BACKEND", "tensorflow") != "tensorflow" or not _processor() & BFLOAT16:
+    """Return whether a new model is trained much faster in bfloat16 on this machine."""
+    if os.environ.get("KERAS_BACKEND", "tensorflow") != "tensorflow" or not multiplies_bfloat16_fast():
         return False
     if values.get("languages"):
         # A step of the preset takes 0.67 of the processor time (AMD EPYC with avx512_bf16). After 1,600
@@ -202,13 +201,6 @@ def _fast_in_bfloat16(values: Mapping[str, Any], preset: str) -> bool:
         return True
     long = (values.get("minutes") or LONG) >= LONG
     return long and bool(WIDE_TRANSFORMERS.fullmatch(values.get("preset", preset)))
-
-
-def _processor() -> set[str]:
-    """Return what this machine's processor can do, as Linux names it."""
-    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
-        return next((set(line.split()) for line in file if line.startswith("flags")), set())
-    return set()
 
 
 def _tuning(values: Mapping[str, Any], *_) -> dict[str, Choice]:

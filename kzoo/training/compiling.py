@@ -1,30 +1,21 @@
-"""Compiles a run's training step: in the fastest way on this machine, and for all batch shapes."""
+"""Compiles a run's training step in the fastest way, and for all batch shapes."""
 
 import contextlib
 import ctypes
-import json
 import os
 import platform
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import keras
-import numpy as np
 from keras import ops
 
 from kzoo.data.wrapped_batches import MadeBatches
-from kzoo.files import write_json
 from kzoo.models.backbones import uses_xla
+from kzoo.training.processor import multiplies_bfloat16_fast
 
 XLA, GRAPH, FUSED = "XLA", "graph", "fused graph"
-RECORD = "compiled.json"
-# A shorter run saves less than the timing costs: compiling each way takes up to a minute.
-LEAST_STEPS = 1000
-GAIN = 0.9  # another way must take less than this share of the first way's time, to exclude noise
 M_TRIM_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -4, -8  # of glibc's malloc.h
-TIMED = 2  # timed passes over two batches; the fastest counts
 LOOKED_AT = 100  # batches, to find one of each shape
 AT_ONCE = 4  # shapes that are compiled, and whose first step is run; each takes memory
 
@@ -48,51 +39,19 @@ def tune_process():
             libc.mallopt(*setting)
 
 
-def compile_step(
-    model: keras.Model, batches: keras.utils.PyDataset, planned: int, resumes: bool, folder: Path
-) -> dict:
-    """Choose the fastest way to compile a translator's training step, by timing a few steps.
+def compile_step(model: keras.Model):
+    """Fuse a training step in bfloat16, on TensorFlow and one processor that multiplies it fast.
 
-    Afterwards, weights, optimizer and random seeds are as before. A run shorter than `LEAST_STEPS` uses the
-    first way untimed. The choice is written to the run's folder, and a resumed run keeps it.
+    XLA computes matrix products itself, in bfloat16 not by the processor's fast instructions: a step of
+    `pope_small` takes 1.6 times as long (benchmarks/training_step.py). In float32, XLA is the fastest way. A
+    recurrent model, which XLA does not compile, takes as long in a graph, whose first step comes sooner.
 
     Args:
-        model: compiled, with its initial weights.
-        batches: the training batches.
-        planned: int. The run's planned steps.
-        resumes: whether the run resumes.
-        folder: the run's folder.
-
-    Returns:
-        `"way"` and, if timed, `"seconds"` per step in each way; empty if there is no choice.
+        model: compiled.
     """
-    ways, path = ways_of(model), folder / RECORD
-    if not ways:
-        return {}
-    steps = {way: training_step(model, way) for way in ways}
-    if resumes:
-        record = json.loads(path.read_text("utf-8")) if path.exists() else {"way": ways[0]}
-    elif planned < LEAST_STEPS:
-        record = {"way": ways[0]}
-        path.unlink(missing_ok=True)  # of a run that never began: this run would read it on resuming
-    else:
-        print(f"timing {', '.join(ways)} …", flush=True)
-        seconds = step_seconds(model, steps, batches)
-        record = {"way": fastest(seconds), "seconds": seconds}
-        write_json(path, record)
-    model.jit_compile, model.train_function = record["way"] == XLA, steps[record["way"]]
-    return record
-
-
-def ways_of(model: keras.Model) -> list[str]:
-    """Return the ways to choose from, the default first; none if there is no choice.
-
-    Only TensorFlow on one device, below float32, has a choice: XLA computes such matrix products itself and
-    may not use the processor's fast ones. In float32, no other way was faster than the first.
-    """
-    if not _on_tensorflow_alone(model) or model.dtype_policy.compute_dtype == "float32":
-        return []
-    return [XLA, GRAPH, FUSED] if uses_xla(model.backbone) else [GRAPH, FUSED]
+    half = model.dtype_policy.compute_dtype == "bfloat16" and multiplies_bfloat16_fast()
+    if half and uses_xla(model.backbone) and _on_tensorflow_alone(model) and not _has_gpu():
+        model.train_function = training_step(model, FUSED)
 
 
 def compile_shapes(model: keras.Model, batches: keras.utils.PyDataset):
@@ -166,29 +125,6 @@ def _fusing(function: Callable) -> Callable:
             tf.config.optimizer.set_jit(before)
 
     return fused
-
-
-def step_seconds(
-    model: keras.Model, steps: dict[str, Callable], batches: keras.utils.PyDataset
-) -> dict[str, float]:
-    """Return the seconds per training step in each way, on the first two batches, which differ in length."""
-    # Keras infers the same shapes from two batches as from all, so it compiles once.
-    few, seconds = MadeBatches(batches[number] for number in range(min(2, len(batches)))), {}
-    with _unchanged(model):
-        for way, step in steps.items():
-            model.train_function, ends = step, []
-            clock = keras.callbacks.LambdaCallback(
-                on_epoch_end=lambda *_, ends=ends: ends.append(time.perf_counter())
-            )
-            model.fit(few, epochs=1 + TIMED, shuffle=False, verbose=0, callbacks=[clock])
-            seconds[way] = float(min(np.diff(ends))) / len(few)  # the first pass compiles
-    return seconds
-
-
-def fastest(seconds: dict[str, float]) -> str:
-    """Return the fastest way, but the first unless another is faster by more than noise."""
-    best, first = min(seconds, key=seconds.get), next(iter(seconds))
-    return best if seconds[best] < GAIN * seconds[first] else first
 
 
 @contextlib.contextmanager

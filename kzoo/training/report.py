@@ -93,16 +93,13 @@ class RunReport(keras.callbacks.Callback):
         batches: the training batches, of all workers.
         checkpoints: callback with an epoch's time, summed over restarts.
         began: `time.perf_counter()` at the start of the run.
-
-    Attributes:
-        compiled: what `kzoo.training.compiling.compile_step` returned.
     """
 
     def __init__(self, batches: CountedBatches, checkpoints: Checkpoints, began: float):
         super().__init__()
         self.counted, self.checkpoints = batches, checkpoints
         self.batches, self.counts = batches.batches, batches.counts
-        self.epochs, self.compiled = [], {}
+        self.epochs = []
         self.began, self._training, self._first_step, self._steps = began, None, None, 0
         self._earlier = 0.0  # seconds before a restart, when batches were not counted
         self._peak = 0
@@ -144,7 +141,6 @@ class RunReport(keras.callbacks.Callback):
         validation = sum(epoch.get("val_seconds", 0.0) for epoch in self.epochs)
         rest = max(0.0, whole - before - training - validation)
         padding = 1 - (counts["source_tokens"] + counts["target_tokens"]) / counts["places"]
-        timed = self.compiled.get("seconds", {}).items()
         return [
             ("target tokens per second", f"{trained * counts['target_tokens'] / training:,.0f}"),
             ("padding among the tokens", f"{padding:.1%}"),
@@ -156,8 +152,6 @@ class RunReport(keras.callbacks.Callback):
             ("  validation", f"{validation:,.0f} s"),
             ("  checkpoints and everything else", f"{rest:,.0f} s"),
             ("first step finished after", f"{self._first_step:,.0f} s"),
-            *([("steps compiled as", self.compiled["way"])] if self.compiled else []),
-            *((f"  a step as {way}", f"{seconds:.2f} s") for way, seconds in timed),
         ]
 
 

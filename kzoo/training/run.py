@@ -41,7 +41,7 @@ def train(
     Writes to the run's folder: `recipe.json`; `subwords.*.model` and other files that the text needs, or the
     preset to fine-tune in `start/`; `held_out.json`, digests of your own validation and test text;
     `trained_rows.bin`, digests of the training text's rows; `reverse/`, the run of the reverse model, and its
-    translations; `language_model/`, `compiled.json`, `checkpoints/`, `history.csv` and `tensorboard/`; and
+    translations; `language_model/`, `checkpoints/`, `history.csv` and `tensorboard/`; and
     finally `preset/`.
 
     Args:
@@ -212,8 +212,7 @@ def _train_prepared(
             what = "its cooldown" if cooled else "steps" if done else "patience"
             print(f"{what} ended this run after {epoch} epochs")
         return
-    steps = planned_steps(recipe, count)
-    report.compiled = compile_step(translator, batches, steps, checkpoints.step > 0, folder)
+    compile_step(translator)
     if prints:
         print(f"the loss is in nats per {run.loss_unit}")
     if prints and (advice := too_long_a_warm_up(recipe, count)):

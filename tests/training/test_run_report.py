@@ -54,13 +54,6 @@ def test_a_short_run_reports_what_it_trained_not_what_was_made_ahead():
     assert rows["target tokens per second"] == "50"
     assert rows["padding among the tokens"] == "25.0%"
     assert rows["making batches, of training"] == "25.0%"
-    assert "steps compiled as" not in rows
-    report.compiled = {"way": "graph", "seconds": {"XLA": 2.0, "graph": 1.5}}
-    assert report.rows()[-3:] == [
-        ("steps compiled as", "graph"),
-        ("  a step as XLA", "2.00 s"),
-        ("  a step as graph", "1.50 s"),
-    ]
 
 
 def test_a_report_is_of_this_start_alone():
