@@ -311,7 +311,9 @@ def _write_shard(encoding: Encoding, place: tuple[Path, int]) -> ShardFiles:
         writer.close()
     except RuntimeError as error:
         raise OSError(None, str(error).partition(";")[0], str(path)) from None
-    np.save(lengths_path, lengths)
+    array = io.BytesIO()  # if NumPy writes the file, a full disk is "2000 requested and 992 written"
+    np.save(array, lengths)
+    lengths_path.write_bytes(array.getbuffer())
     spool.unlink()
     return ShardFiles(path.name, path.stat().st_size, len(lengths), lengths_path.name, sha256(lengths_path))
 

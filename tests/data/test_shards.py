@@ -1,10 +1,12 @@
 """Shards: the same pairs as in memory, whatever writes them, and damage that is named."""
 
+import contextlib
 import dataclasses
 import functools
 import itertools
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -298,6 +300,26 @@ def test_a_full_disk_is_one_line(text, tmp_path):
         (folder / "00000-of-00001.array_record").symlink_to("/dev/full")
         encoding = Encoding(numbered, numbered, "<u2", 1, 1)
         write_shards(folder, text * 50, encoding, 1, silent, len(text) * 50)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_that_fills_up_in_the_lengths_is_one_line(text, tmp_path):
+    """Once shards are written, no file grows over 1,000 bytes. ArrayRecord's goes to a device."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    @contextlib.contextmanager
+    def filled(what, total):
+        if what == "writing shards":
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+        try:
+            yield lambda count: None
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    with pytest.raises(UserError, match="File too large"), atomic_folder(tmp_path / "shards") as folder:
+        (folder / "00000-of-00001.array_record").symlink_to("/dev/null")
+        encoding = Encoding(numbered, numbered, "<u2", 1, 1)
+        write_shards(folder, text * 50, encoding, 1, filled, len(text) * 50)
     assert not list(tmp_path.iterdir())
 
 
