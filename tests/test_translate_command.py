@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -94,6 +95,26 @@ def test_what_is_stopped_goes_on(upper, n, cut, stop_by):
     assert Path("out.txt").read_text() == upper_lines(n)
     assert upper.seen[0] == ("line 3" if n == 1 and not cut else "line 2")
     assert not part.exists()
+
+
+def test_a_full_disk_names_the_file_and_the_same_command_goes_on(upper):
+    """No file grows over 50 bytes, at first."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50, limits[1]))
+    try:
+        stopped = kzoo("-o", "out.txt")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    (part,) = Path().glob("out.txt.*.part")
+    assert isinstance(stopped.exception, UserError)
+    assert "out.txt: cannot be written (File too large)" in str(stopped.exception)
+    assert part.name in str(stopped.exception)
+    assert part.stat().st_size <= 50
+    upper.seen = []
+    assert kzoo("-o", "out.txt").exit_code == 0
+    assert Path("out.txt").read_text() == upper_lines()
+    assert upper.seen != LINES
+    assert sorted(os.listdir()) == ["in.txt", "out.txt"]
 
 
 def test_a_stop_while_the_file_is_packed_leaves_nothing_hidden(upper, monkeypatch):

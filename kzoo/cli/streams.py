@@ -110,7 +110,7 @@ def growing_file(
         finish: writes `path`; its arguments are what was appended, and the file to write.
 
     Raises:
-        UserError: another process is writing it.
+        UserError: another process is writing it, or the disk is full.
     """
     from kzoo.data.text_files import PACKERS
 
@@ -123,8 +123,16 @@ def growing_file(
     lock = Path(f"{part}.lock")
     with file_lock(part, lock, "is writing it"):
         try:
-            with open(part, "a+b") as file:
-                yield file
+            try:
+                with open(part, "a+b") as file:
+                    yield file
+            except OSError as error:
+                if error.filename:  # a write's error has none
+                    raise
+                raise UserError(
+                    f"{path}: cannot be written ({error.strerror}): make space, and the same command resumes "
+                    f"from {part.name}"
+                ) from None
             packer = PACKERS.get(path.suffix.lower(), contextlib.nullcontext)
             with (
                 atomic_write(path) as whole,
