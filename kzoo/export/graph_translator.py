@@ -17,7 +17,11 @@ from kzoo.text.vocabulary import END, PAD, UNKNOWN
 
 
 def save_graph(translator: keras.Model, folder: str | os.PathLike, search: SearchSettings, precision: str):
-    """Write a translator as a SavedModel. Takes the arguments of `export_saved_model`, already checked."""
+    """Write a translator as a SavedModel. Takes the arguments of `export_saved_model`, already checked.
+
+    Raises:
+        UserError: a weight is not finite, or too large for float16; or the disk is full.
+    """
     check_finite(translator.backbone.weights)
     translator.bake()
     weights = GraphWeights(translator.backbone, precision)
@@ -26,7 +30,13 @@ def save_graph(translator: keras.Model, folder: str | os.PathLike, search: Searc
     module, signatures = make(translator, TextSearch(weights, search))
     module.weights = weights.variables
     with atomic_folder(folder) as unfinished:
-        tf.saved_model.save(module, str(unfinished), signatures)
+        try:
+            tf.saved_model.save(module, str(unfinished), signatures)
+        except tf.errors.OpError as error:  # as "…FILE; No space left on device [Op:SaveV2]"
+            if str(unfinished) not in error.message:
+                raise
+            reason = error.message.rpartition("; ")[2].partition(" [Op:")[0]
+            raise OSError(None, reason) from None
 
 
 class GraphWeights:

@@ -3,6 +3,7 @@
 import io
 import itertools
 import json
+import resource
 import struct
 import subprocess
 import sys
@@ -222,6 +223,20 @@ def check_translations(answer, best, translator_n_best):
         missing = len(texts) - len(expected)
         assert texts[len(expected) :] == [""] * missing
         assert scores[len(expected) :] == pytest.approx([-1e9] * missing)
+
+
+@pytest.mark.usefixtures("one_shape")
+def test_a_full_disk_is_one_line(tmp_path):
+    """No file grows over 100 bytes: TensorFlow's error is none of Python's for files."""
+    translator = pope_tiny(subwords(), **TRANSFORMER)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        message = message_of(translator.export, tmp_path / "model")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert message == f"{tmp_path / 'model'}: cannot be written (File too large)"
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.usefixtures("one_shape")
