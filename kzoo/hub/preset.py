@@ -238,7 +238,7 @@ class Preset:
         """
         self.require(*names)
         names = names or [*self.files]
-        with ThreadPoolExecutor(os.cpu_count()) as threads:  # gigabytes, without Python's lock
+        with ThreadPoolExecutor(os.cpu_count()) as threads:  # hashing releases Python's lock
             for name, seen in zip(names, threads.map(self._digest, names), strict=True):
                 if seen == self.files[name]:
                     continue

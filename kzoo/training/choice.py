@@ -69,10 +69,10 @@ MANY_LANGUAGES = {
     "rate": 1.4e-3,
     "clip_norm": 5.0,
 }
-# In bfloat16 these gain more than tiny ones: benchmarks/training.py trains the base size at 838 instead of
-# 412 tokens a second (AMD EPYC with avx512_bf16).
-WIDE_TRANSFORMERS = re.compile(r"(pope|rope|sine|learned)_(small|base|big)")
-LONG = 60  # minutes: shorter runs would lose as much to compiling, half a minute a batch shape
+# Their runs are long enough for bfloat16, which compiles for half a minute a batch shape. Then a step of
+# pope_small takes 0.71 of the time (benchmarks/training_step.py, AMD EPYC with avx512_bf16).
+WIDE_TRANSFORMERS = re.compile(r"(pope|rope|sine|learned|text_only)_(small|base|big)")
+LONG = 60  # minutes
 # A trained preset: small steps and small batches, so that little text gives enough updates.
 TUNING = {"optimizer": "adam", "rate": 5e-4}
 TUNING_EPOCHS, TUNING_PATIENCE, TUNING_TOKENS = 10, 5, 1_024

@@ -44,7 +44,8 @@ def compile_step(model: keras.Model):
 
     XLA computes matrix products itself, in bfloat16 not by the processor's fast instructions: a step of
     `pope_small` takes 1.6 times as long (benchmarks/training_step.py). In float32, XLA is the fastest way. A
-    recurrent model, which XLA does not compile, takes as long in a graph, whose first step comes sooner.
+    recurrent model, which XLA does not compile, takes as long in a graph, whose first step comes sooner. The
+    first step of each shape takes half a minute, so a run of a few hundred steps takes longer than with XLA.
 
     Args:
         model: compiled.
@@ -59,7 +60,8 @@ def compile_shapes(model: keras.Model, batches: keras.utils.PyDataset):
 
     `fit` would compile one after the other, each on one core: seven shapes of a small Transformer take about
     a minute. Afterwards, weights, optimizer and random seeds are as before. It is for TensorFlow with XLA on
-    a CPU: JAX would trace several steps at once, in which Keras mixes up what `add_loss` adds.
+    a CPU: JAX would trace several steps at once, in which Keras mixes up what `add_loss` adds, and a GPU's
+    memory may hold one step only.
 
     Args:
         model: compiled.
@@ -99,7 +101,7 @@ def _on_tensorflow_alone(model: keras.Model) -> bool:
 
 
 def _has_gpu() -> bool:
-    """Tell whether TensorFlow has a GPU, whose memory may hold one step, but not several."""
+    """Tell whether TensorFlow has a GPU."""
     import tensorflow as tf
 
     return bool(tf.config.list_logical_devices("GPU"))

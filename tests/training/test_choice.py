@@ -83,8 +83,8 @@ def test_half_precision_is_chosen_where_the_backend_multiplies_it_fast(backend, 
     fast = cpu.exists() and re.search(r"\b(amx_bf16|avx512_bf16)\b", cpu.read_text())
     for chosen in (chosen_for([*files, french]), chosen_for(files, "preset=rope_small")):
         assert ("precision" in chosen) == bool(backend == "tensorflow" and fast)
-    assert "precision" not in chosen_for(files)  # a tiny Transformer gains little
-    assert "precision" not in chosen_for(files, "preset=rope_small", "minutes=10")  # timing takes minutes
+    assert "precision" not in chosen_for(files)  # its runs are short
+    assert "precision" not in chosen_for(files, "preset=rope_small", "minutes=10")  # it compiles for minutes
 
 
 def test_a_run_that_began_on_another_machine_keeps_its_precision(files, tmp_path, monkeypatch):

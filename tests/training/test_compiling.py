@@ -17,13 +17,10 @@ from kzoo.data import Batches
 from kzoo.models import LabelSmoothedCrossEntropy
 from kzoo.presets import pope_tiny
 from kzoo.training import compiling
-from kzoo.training.compiling import (
-    compile_shapes,
-    compile_step,
-)
+from kzoo.training.compiling import compile_shapes, compile_step
 from kzoo.training.strategies import open_strategy
 
-TENSORFLOW = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="others have no choice")
+TENSORFLOW = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="is about its ways")
 SIZES = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16, "max_length": 16}
 
 
@@ -88,7 +85,9 @@ def test_a_model_of_several_devices_is_not_fused_outside_of_its_scope_either(mon
     monkeypatch.setattr(compiling, "multiplies_bfloat16_fast", lambda: True)
     half, backbone = SimpleNamespace(compute_dtype="bfloat16"), SimpleNamespace(xla_backends=("tensorflow",))
     strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
-    compile_step(SimpleNamespace(dtype_policy=half, backbone=backbone, distribute_strategy=strategy))
+    model = SimpleNamespace(dtype_policy=half, backbone=backbone, distribute_strategy=strategy)
+    compile_step(model)
+    assert not hasattr(model, "train_function")
 
 
 def test_the_command_allows_fusing_before_the_backend_computes(monkeypatch):
