@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 from asking import LIMITS, answers
+from message_of import message_of
 from tiny_models import BEAM, bridge, pictures, pope
 
 from kzoo.cli.server_glossaries import Terms, check_terms, glossaries_of
@@ -324,3 +325,20 @@ def test_languages_of_nllb_have_the_codes_that_clients_know():
     check_terms([Terms("en-sr", {"dog": "пас"})], [translator])
     [glossary] = glossaries_of(translator, [Terms("en-sr", {"dog": "пас"})])
     assert glossary.direction == ("eng_Latn", "srp_Cyrl")
+
+
+def test_glossaries_that_a_server_takes_are_those_of_its_models():
+    models = NLLB("eng_Latn", "kas_Arab"), NLLB("eng_Latn", "kas_Deva")
+    arabic, both = [("eng_Latn", "kas_Arab")], [("eng_Latn", "kas_Arab"), ("eng_Latn", "kas_Deva")]
+    for direction, expected in [
+        ("en-ks-Arab", arabic),
+        ("en-Latn-ks-Arab", arabic),
+        ("eng_Latn-kas_Arab", arabic),
+        ("en-ks", both),
+    ]:
+        terms = [Terms(direction, {"dog": "ہوٗن"})]
+        check_terms(terms, models)
+        found = [glossary.direction for model in models for glossary in glossaries_of(model, terms)]
+        assert found == expected
+    assert "en-ks-Deva" in message_of(check_terms, [Terms("en-ks-Latn", {})], models)
+    assert "kas_Arab" in message_of(check_terms, [Terms("en-ks", {}), Terms("en-ks-Arab", {})], models)
