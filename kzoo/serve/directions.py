@@ -43,6 +43,9 @@ class Directions:
             start, end = common[one], common[other]
             targets.setdefault(start, {start}).add(end)
             targets.setdefault(end, {end})
+        self._own = {}  # by a listed code, the models'
+        for own, code in common.items():
+            self._own.setdefault(code, []).append(own)
         self.targets = {code: sorted(targets[code]) for code in sorted(targets)}
 
     def resolved(self, source: str, target: str) -> ServedPair | None:
@@ -54,7 +57,7 @@ class Directions:
         if not self._models:
             raise UserError("the model reads an image with each text: POST to /v1/models/… instead")
         known = list(self.targets)
-        if known and (found := matching_code(source, known)) and found == matching_code(target, known):
+        if self._same(source, target):
             return None
         errors = []
         for served in self._models:
@@ -68,6 +71,13 @@ class Directions:
         start = matching_code(source, known)
         listed = f"{start} to {', '.join(self.targets[start])}" if start else f"from {', '.join(known)}"
         raise UserError(f"no model translates {source:.40} to {target:.40}; known: {listed}")
+
+    def _same(self, source: str, target: str) -> bool:
+        """Return whether both are one language, in a script that a model has."""
+        found, end = (matching_code(code, list(self.targets)) for code in (source, target))
+        # A code that is listed may lack its script: sr, for a model's srp_Cyrl, is not sr-Latn.
+        own = self._own.get(found, ()) if found == end else ()
+        return any(matching_code(source, [code]) and matching_code(target, [code]) for code in own)
 
     def told(self, texts: list[str], candidates: list[list[Detected]], target: str) -> list[Detected]:
         """Return the language that each text of a list is translated from.

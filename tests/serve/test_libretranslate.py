@@ -342,3 +342,14 @@ def test_glossaries_that_a_server_takes_are_those_of_its_models():
         assert found == expected
     assert "en-ks-Deva" in message_of(check_terms, [Terms("en-ks-Latn", {})], models)
     assert "kas_Arab" in message_of(check_terms, [Terms("en-ks", {}), Terms("en-ks-Arab", {})], models)
+
+
+def test_a_script_that_no_model_has_is_not_the_language_that_is_listed():
+    directions = Directions([StubServed(NLLB("eng_Latn", "srp_Cyrl"))])
+    for source, target in [("sr-Latn", "sr"), ("srp_Latn", "srp_Cyrl"), ("sr", "sr-Latn"), ("en", "sr-Latn")]:
+        message = message_of(directions.resolved, source, target)
+        assert "Latn" in message and "srp_Cyrl" in message
+    for source, target in [("sr-Cyrl", "sr"), ("srp_Cyrl", "sr-RS"), ("en-US", "en")]:
+        assert directions.resolved(source, target) is None
+    both = Directions([StubServed(NLLB("eng_Latn", "srp_Cyrl")), StubServed(NLLB("en", "sr"))])
+    assert both.resolved("en-US", "en") is None and both.resolved("sr-Cyrl", "sr") is None
