@@ -2,6 +2,7 @@
 
 import functools
 import io
+from collections.abc import Sequence
 
 import keras
 import sentencepiece
@@ -34,11 +35,14 @@ def sentence_piece_model(model_type: str = "bpe") -> bytes:
     return model.getvalue()
 
 
-def make(kind: str, proto: bytes, **sizes) -> Translator:
-    """Return a translator of one of the `KINDS` with random weights; it knows not all pieces."""
+def make(kind: str, proto: bytes, codes: Sequence[str] = (), **sizes) -> Translator:
+    """Return a translator of one of the `KINDS` with random weights; it knows not all pieces.
+
+    NLLB's may name other languages, by `codes`.
+    """
     names = {code: f"__{code}__" for code in THREE_LETTERS}
     if kind == "nllb":
-        codes = [f"{three}_{SCRIPTS.get(code, 'Latn')}" for code, three in THREE_LETTERS.items()]
+        codes = codes or [f"{three}_{SCRIPTS.get(code, 'Latn')}" for code, three in THREE_LETTERS.items()]
         names = dict(zip(codes, codes, strict=True))
     processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
     pieces = [processor.id_to_piece(token) for token in range(3, processor.vocab_size())]

@@ -139,14 +139,25 @@ def evaluate(
 
 
 def _languages_among(translator, data) -> list[str]:
-    """Return the languages that a translator is scored among; none if its direction is known.
+    """Return the languages that a translator is scored among; none if it has a direction, or needs one.
 
     Of a model of a hundred languages, such as NLLB-200, they are the corpus's, in the corpus's codes.
     """
     if translator.multilingual:
         return translator.languages
-    named = translator.source_languages if None in translator.languages else []
-    return [code for code in data.languages if matching_code(code, named)]
+    if any(translator.languages):  # a default direction, or half of it
+        return []
+    named, found = translator.source_languages, []
+    for code in data.languages:
+        if matching_code(code, named):
+            found.append(code)
+        elif several := [own for own in named if matching_code(code, [own])]:
+            print(
+                f"{code} of corpus {data.name} is left out, because it may be {' or '.join(several)}: "
+                "to score it, give --from and --to",
+                file=sys.stderr,
+            )
+    return found if len(found) > 1 else []
 
 
 @app.command(cls=options.WithFiles)

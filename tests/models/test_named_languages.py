@@ -96,13 +96,38 @@ def test_frozen_embeddings_stay(translator):
     assert "embedding/embeddings" not in changed and len(changed) > 0.9 * len(others)
 
 
+def evaluated(model, folder):
+    """Return the result of scoring a model on scenes, and the directions that are written."""
+    model.save_to_preset(folder / "preset", dtype="float32")
+    words = ["evaluate", str(folder / "preset"), "--corpus", "scenes", "--split", "test", "--beam", "1"]
+    result = CliRunner().invoke(app, [*words, "-o", str(folder / "scores.json"), "--truncate"])
+    if result.exception:
+        return result, []
+    found = json.loads((folder / "scores.json").read_text())
+    return result, [(row["source"], row["target"]) for row in found["scores"] if "source" in row]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_model_without_a_direction_is_scored_in_all_of_a_corpus(kind, few_scenes, tmp_path):
-    model = make(kind, sentence_piece_model())
-    model.save_to_preset(tmp_path / "preset", dtype="float32")
-    words = ["evaluate", str(tmp_path / "preset"), "--corpus", "scenes", "--split", "test", "--beam", "1"]
-    result = CliRunner().invoke(app, [*words, "-o", str(tmp_path / "scores.json"), "--truncate"])
+    result, directions = evaluated(make(kind, sentence_piece_model()), tmp_path)
     assert not result.exception, result.exception
-    rows = json.loads((tmp_path / "scores.json").read_text())["scores"]
     languages = [code for code in open_corpus("scenes").languages if code in THREE_LETTERS]
-    assert [(row["source"], row["target"]) for row in rows] == [*permutations(languages, 2)]
+    assert directions == [*permutations(languages, 2)]
+
+
+def test_a_language_of_a_corpus_that_fits_several_of_a_model_is_left_out_aloud(few_scenes, tmp_path):
+    codes, found = ["eng_Latn", "zho_Hans", "zho_Hant"], []
+    for number, some in enumerate([codes, [*codes, "ces_Latn"]]):
+        result, directions = evaluated(make("nllb", sentence_piece_model(), some), tmp_path / str(number))
+        assert all(code in result.stderr for code in codes[1:]) and "eng_Latn" not in result.stderr
+        found.append((result.exception, directions))
+    assert "--from" in str(found[0][0])
+    assert found[1] == (None, [("en", "cs"), ("cs", "en")])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_with_a_default_target_is_not_scored_in_all_directions(kind, few_scenes, tmp_path):
+    model = make(kind, sentence_piece_model())
+    model.target_language = "de"
+    result, directions = evaluated(model, tmp_path)
+    assert "--from" in str(result.exception) and not directions
