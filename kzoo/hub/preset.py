@@ -98,10 +98,11 @@ class Preset:
     def metadata(self) -> dict:
         """What keras-hub and kzoo wrote about the preset's files, such as `parameter_count`."""
         unsealed = not (self.folder / METADATA_FILE).is_file() and (self.folder / CONFIG_FILE).is_file()
-        if unsealed and (kind := self._parsed(CONFIG_FILE).get("model_type")):
+        kind = self._parsed(CONFIG_FILE).get("model_type") if unsealed else None
+        if kind and kind not in CONVERTED:
             raise UserError(
-                f"{self} is a model of the type {kind!r:.40}: of Hugging Face's, kzoo reads only "
-                f"{' and '.join(CONVERTED)}, which are OPUS-MT, M2M-100, NLLB-200 and SMaLL-100"
+                f"{self} is a Hugging Face model of type {kind!r:.40}; kzoo reads marian (OPUS-MT) and "
+                "m2m_100 (M2M-100, NLLB-200, SMaLL-100)"
             )
         metadata = self._parsed(METADATA_FILE)
         listed = metadata.get("files")

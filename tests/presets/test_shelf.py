@@ -317,6 +317,11 @@ def test_a_repository_that_cannot_be_converted_is_not_called_incomplete(hub, con
     assert named in message_of(load, HANDLE)
 
 
+def test_a_repository_that_can_be_converted_is_not_called_of_another_type(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "marian"}')
+    assert "metadata.json" in message_of(lambda: Preset(tmp_path).metadata)
+
+
 def test_a_builder_has_no_weights_to_load():
     message = message_of(load, "pope_tiny")
     assert "kzoo.presets.pope_tiny()" in message
