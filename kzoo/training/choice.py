@@ -28,7 +28,7 @@ COOLDOWN = 0.2
 # each: on 10,000 pairs of Multi30k en-de, 17 % of the tokens are padding, with three shapes 31 %.
 SHORT, FEW = 5, 2_000
 # More text than a run can read ten times takes the settings of less: 29,000 pairs of Multi30k en-de reach
-# 31.0 BLEU in 10 minutes with those of 20,000, with their own 30.3 (test_2016_flickr, one seed).
+# 31.0 BLEU in 10 minutes with those of 20,000, with their own 30.3 (pope_tiny, test_2016_flickr, one seed).
 PAIRS_PER_MINUTE = 2_000
 SAMPLE = 200_000  # sentences of each language in which words and characters are counted
 # A language whose characters are more than a third of the subwords shares none. Of 3,000 joint subwords for
