@@ -24,13 +24,14 @@ from kzoo.training.cooldown import Cooldown, Occasionally
 from kzoo.training.corpus import odd_rows_table, record_held_out
 from kzoo.training.language_model import train_language_model
 from kzoo.training.optimizer import rate_callbacks
+from kzoo.training.prepared_run import PreparedRun, Task
 from kzoo.training.recipe import Recipe
 from kzoo.training.recipe_checks import check_recipe
 from kzoo.training.report import HISTORY, Curves, History, RunReport, print_report, write_history
 from kzoo.training.resuming import Preemption, fit_from
 from kzoo.training.run_folder import claim, lock, record
 from kzoo.training.strategies import Strategy, open_strategy
-from kzoo.training.tasks import PreparedRun, Task, recipe_task
+from kzoo.training.tasks import recipe_task
 
 
 def train(

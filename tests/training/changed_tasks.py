@@ -5,7 +5,8 @@ from typing import Any
 
 import keras
 
-from kzoo.training.tasks import Task, recipe_task
+from kzoo.training.prepared_run import Task
+from kzoo.training.tasks import recipe_task
 
 
 class Scorer(keras.callbacks.Callback):

@@ -13,9 +13,10 @@ from kzoo.presets import load
 from kzoo.text import MosesSubwordTokenizer, TruecasedSubwordTokenizer, learn_forms, moses_tokens
 from kzoo.training import Recipe
 from kzoo.training.corpus import recipe_corpus
+from kzoo.training.prepared_run import Validation
 from kzoo.training.recipe import shard_settings
 from kzoo.training.starting_preset import copy_start
-from kzoo.training.tasks import Validation, recipe_task
+from kzoo.training.tasks import recipe_task
 from kzoo.training.vocabularies import learned_tokenizers
 
 VGG = Extractor("vgg19", "fc2", "random", seed=3)

@@ -10,10 +10,10 @@ import pytest
 from message_of import message_of
 
 from kzoo.training import Recipe
+from kzoo.training.prepared_run import Task
 from kzoo.training.run import train_task
 from kzoo.training.run_folder import lock
 from kzoo.training.strategies import Strategy
-from kzoo.training.tasks import Task
 
 RECIPE = Recipe(preset="pope_tiny", corpus="none", source="en", target="de")
 HOLDER = """

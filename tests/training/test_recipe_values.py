@@ -13,8 +13,9 @@ from kzoo.hub import Preset
 from kzoo.models import Adam
 from kzoo.training import Recipe
 from kzoo.training.corpus import recipe_corpus
+from kzoo.training.prepared_run import PreparedRun, Task
 from kzoo.training.run import train_task
-from kzoo.training.tasks import PreparedRun, Task, recipe_task
+from kzoo.training.tasks import recipe_task
 
 RECIPE = Recipe(
     preset="pope_tiny",

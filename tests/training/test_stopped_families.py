@@ -14,8 +14,8 @@ from distributed_losses import FAMILIES
 from kzoo.models import MultilingualTranslator, Translator
 from kzoo.training import Recipe
 from kzoo.training.optimizer import make_optimizer
+from kzoo.training.prepared_run import PreparedRun, Task
 from kzoo.training.run import train_task
-from kzoo.training.tasks import PreparedRun, Task
 
 RECIPE = Recipe(preset="pope_tiny", corpus="none", source="en", target="de", epochs=2, average=1)
 WAYS = {

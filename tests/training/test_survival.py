@@ -28,9 +28,9 @@ from kzoo.training import Recipe
 from kzoo.training import checkpoints as checkpoints_module
 from kzoo.training.checkpoints import Checkpoints, damage
 from kzoo.training.optimizer import make_optimizer
+from kzoo.training.prepared_run import PreparedRun, Task, data_digest
 from kzoo.training.run import MostSteps, train_task
 from kzoo.training.run_folder import saved_in
-from kzoo.training.tasks import PreparedRun, Task, data_digest
 
 RECIPE = Recipe(
     preset="pope_tiny", corpus="none", source="en", target="de", warmup_steps=50, epochs=3, average=2
