@@ -37,6 +37,8 @@ THREE_LETTERS = (
     "yor:yo zha:za zho:zh zhs:zh zht:zh zsm:ms zul:zu"
 )
 TWO_LETTERS = dict(pair.split(":") for pair in THREE_LETTERS.split())
+# Withdrawn from ISO 639-1, but still written by Java and by Google's interfaces.
+WITHDRAWN = {"in": "id", "iw": "he", "ji": "yi", "jw": "jv"}
 
 # A code, and that of a known language which it may mean. Norwegian is mostly Bokmål; M2M-100 has ns for nso.
 MAY_MEAN = {("no", "nb"), ("no", "nn"), ("nb", "no"), ("nso", "ns"), ("ns", "nso")}
@@ -99,7 +101,7 @@ def upper_case(text: str, code: str | None) -> str:
 def main_code(code: str | None) -> str:
     """Return a code without region and script, of two letters if known: `fr` for `fr-CA` and `fra`."""
     main = re.split("[-_]", (code or "").lower())[0]
-    return TWO_LETTERS.get(main, main)
+    return TWO_LETTERS.get(main) or WITHDRAWN.get(main, main)
 
 
 def common_code(code: str) -> str:

@@ -165,3 +165,10 @@ def test_a_source_may_be_one_of_a_group_of_languages(own, given, taken):
         assert translator.direction(given, "en") == ("deu" if own == "deu+eng" else own, "eng")
     else:
         assert own.split("+")[0] in message_of(translator.direction, given, "en")
+
+
+def test_withdrawn_codes_mean_those_of_today():
+    for given, own in {"iw": "he", "in_ID": "ind_Latn", "ji": "ydd_Hebr", "jw": "jav_Latn"}.items():
+        assert matching_code(given, ["en", own]) == own
+    assert matching_code("heb", ["en", "iw"]) == "iw"
+    assert matching_code("it", ["in", "iw"]) is None
