@@ -114,7 +114,12 @@ class PairBatches(BatchesByEpoch):
                 number, place = divmod(epoch * count + turn, len(batches))
                 plan.append(((turn + 0.5) / count, pair, plan_of(number)[place]))
         plan.sort(key=lambda item: item[:2])
-        return differing_first_two([item[1:] for item in plan], lambda item: item[1][0])
+        plan = [item[1:] for item in plan]
+        lengths = {length for _, ((_, length), _) in plan}
+        if len(lengths) == 1:  # an epoch of few batches; on TensorFlow, Keras would expect no other length
+            every = ((pair, one) for pair, batches in enumerate(self.batches) for one in batches.plan(epoch))
+            plan[-1] = next((item for item in every if item[1][0][1] not in lengths), plan[-1])
+        return differing_first_two(plan, lambda item: item[1][0])
 
 
 def apportioned(count: int, shares: Sequence[float]) -> list[int]:

@@ -120,6 +120,16 @@ def test_first_two_batches_differ():
         assert b != d
 
 
+def test_first_two_batches_of_short_epochs_differ_in_length():
+    """On TensorFlow, Keras takes the length of the first two batches for that of all, if it is the same."""
+    both = [("en", "de"), ("de", "en")]
+    batches = PairBatches(corpus(), both, LANGUAGES[:2], sentences=8, num_shapes=3, num_batches=2)
+    for number in range(10):
+        batches.start_epoch(number)
+        (_, (_, first), _), (_, (_, second), _) = epoch(batches)
+        assert first != second
+
+
 def test_order_is_fixed_by_seed_and_epoch():
     first, again, other = (
         PairBatches(corpus(), PAIRS, LANGUAGES, tokens=60, num_shapes=3, num_batches=20, seed=seed)
