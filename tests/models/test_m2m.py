@@ -3,6 +3,7 @@
 import json
 import shutil
 import tracemalloc
+from dataclasses import replace
 
 import ctranslate2
 import keras
@@ -297,6 +298,18 @@ def test_it_is_fine_tuned_in_one_direction(kind, folder, tmp_path):
     assert again.translate(texts) == again.translate(texts, **languages)
     options = before.tokenizer_options(before.source_tokenizer, *PAIRS[kind])
     assert again.source_tokenizer(texts) == before.source_tokenizer(texts, **options)
+
+
+def test_a_fine_tuning_that_was_stopped_ends_as_one_that_was_not(kind, folder, tmp_path):
+    """In two directions, with the encoder frozen: its first epoch, then the second in another call."""
+    values = {"languages": ["en", "de"], "freeze": ["encoder_layer_*"], "optimizer": "adam", "rate": 1e-3}
+    sizes = {"tokens": 256, "batches_per_epoch": 2, "num_shapes": 1, "average": 1}
+    recipe = Recipe(preset=str(folder), corpus="scenes", epochs=2, **values, **sizes)
+    unbroken = train(recipe, tmp_path / "unbroken", verbose=0).get_weights()
+    train(replace(recipe, epochs=1), tmp_path / "stopped", verbose=0)
+    resumed = train(recipe, tmp_path / "stopped", verbose=0).get_weights()
+    for one, other in zip(unbroken, resumed, strict=True):
+        np.testing.assert_array_equal(other, one)
 
 
 def test_shards_are_read(folder, tmp_path):
