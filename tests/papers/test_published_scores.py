@@ -20,6 +20,13 @@ def test_own_text():
             for metric in ("BLEU", "chrF2"):
                 check(OWN, f"{pairs} pairs, 10 minutes", 0, row, metric, [read(OWN, file, metric)])
 
+    settings = {"as chosen | 3,600": "chosen_3600", "as chosen: dropout 0.3": "chosen"}
+    settings |= {"`model.dropout=0.4`": "dropout_0.4", "`bpe_dropout=0.1`": "bpe_dropout_0.1"}
+    settings |= {"`consistency=5.0 steps=4700` (R-Drop)": "r_drop_5"}
+    for row, name in settings.items():
+        for metric in ("BLEU", "chrF2"):
+            check(OWN, "Longer runs", 0, row, metric, [read(OWN, "scores/settings_5000.json", name, metric)])
+
 
 def test_pope():
     rows = {"learned_tiny": ["learned", "learned_2"], "bias of the scores (Eq. 11), tiny": ["bias", "bias_2"]}
