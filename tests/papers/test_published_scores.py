@@ -32,7 +32,7 @@ def test_pope():
     rows = {"learned_tiny": ["learned", "learned_2"], "bias of the scores (Eq. 11), tiny": ["bias", "bias_2"]}
     rows |= {"pope in each head, tiny": ["heads"], "pope_base": ["pope_base"], "sine_base": ["sine_base"]}
     for split in ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "all"):
-        for row, names in {**rows, "pope_tiny": ["pope_tiny_10"], "sine_tiny": ["sine_tiny_10"]}.items():
+        for row, names in {**rows, **{tiny: [f"{tiny}_10"] for tiny in POPE_TINY}}.items():
             heading = "Base size (Table 1)" if "base" in row else "BLEU by position encoding (Table 1)"
             ours = [read(POPE, f"scores/{name}.json", "scores", split, "bleu") for name in names]
             check(POPE, heading, 0, row, split, ours)
@@ -46,8 +46,8 @@ def test_pope():
             again = [read(POPE, "scores/pope_small_repeat.json", "scores", split, metric)]
             check(POPE, "Small size, tuned for small data", 1, split, column, again)
     curves = {name: [name.removesuffix("_tiny"), name.replace("tiny", "again")] for name in POPE_TINY}
-    for name in ("pope", "sine"):
-        curves[f"{name}_tiny"].append(f"{name}_10")
+    for name in POPE_TINY:
+        curves[name].append(name.replace("tiny", "10"))
     for row, names in {**curves, **rows}.items():
         if "base" not in row:
             ours = [validation_bleu(POPE, f"curves/{name}.csv", epoch=10) for name in names]
