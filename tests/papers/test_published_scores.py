@@ -20,12 +20,15 @@ def test_own_text():
             for metric in ("BLEU", "chrF2"):
                 check(OWN, f"{pairs} pairs, 10 minutes", 0, row, metric, [read(OWN, file, metric)])
 
-    settings = {"as chosen | 3,600": "chosen_3600", "as chosen: dropout 0.3": "chosen"}
+    settings = {"as chosen, `steps=3600`": "chosen_3600", "as chosen: dropout 0.3": "chosen"}
     settings |= {"`model.dropout=0.4`": "dropout_0.4", "`bpe_dropout=0.1`": "bpe_dropout_0.1"}
     settings |= {"`consistency=5.0 steps=4700` (R-Drop)": "r_drop_5"}
     for row, name in settings.items():
         for metric in ("BLEU", "chrF2"):
             check(OWN, "Longer runs", 0, row, metric, [read(OWN, "scores/settings_5000.json", name, metric)])
+    for metric in ("BLEU", "chrF2"):
+        ours = [read(OWN, "scores/multi30k_en_fr_5000_10min_kzoo_1.json", metric)]
+        check(OWN, "Longer runs", 0, "as chosen, `--minutes 10`", metric, ours)
 
 
 def test_pope():
