@@ -29,6 +29,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from kzoo.data import open_corpus
@@ -127,12 +128,13 @@ def files(text: Path, split: str, options: argparse.Namespace) -> list[str]:
     return [str((text / f"{split}.{code}").absolute()) for code in (source, target)]
 
 
-def with_kzoo(_, seed: int, text: Path, folder: Path, options: argparse.Namespace):
-    """Train by the command line, and translate with what it leaves."""
+def with_kzoo(_, seed: int, text: Path, folder: Path, options: argparse.Namespace, settings: Sequence = ()):
+    """Train by the command line, with what `settings` give, and translate with what it leaves."""
     kzoo = [sys.executable, "-m", "kzoo"]
     given = [f"{key}={json.dumps(files(text, key, options))}" for key in ("val", "test")]
     minutes, run = str(options.minutes), str(folder / "run")
     train = [*kzoo, "train", *files(text, "train", options), *given, f"seed={seed}", "--minutes", minutes]
+    train += settings
     with open(folder / "log", "wb") as log:
         began = time.perf_counter()
         subprocess.run([*train, "-o", run], stdout=log, stderr=log, check=True)
