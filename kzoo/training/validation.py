@@ -1,5 +1,6 @@
 """Scores on a validation set: BLEU and chrF2 after each epoch; after training, a threshold for low scores."""
 
+import contextlib
 import time
 import warnings
 
@@ -8,13 +9,20 @@ import numpy as np
 from sacrebleu.metrics import CHRF
 
 from kzoo.data import FeatureFile
-from kzoo.decoding import SearchSettings
+from kzoo.decoding import SearchSettings, TextTranslator
+from kzoo.engine.choice import differing_settings, why_not
+from kzoo.engine.translator import CTranslate2Translator
+from kzoo.errors import UserError
 from kzoo.hub.preset import direction_key
 from kzoo.layers import GlyphEmbedding
+from kzoo.layers.multi_head_attention import on_gpu
+from kzoo.models import TransformerBackbone
 from kzoo.text.bleu import bleu_metric
 from kzoo.text.hypotheses import Hypothesis
 from kzoo.text.languages import Direction
 from kzoo.text.reading import Reading, UnknownCharactersWarning, lacking_line
+
+MOST_WEIGHTS = 100_000_000  # of a model that is held twice to score it
 
 
 class TranslationScore(keras.callbacks.Callback):
@@ -60,7 +68,7 @@ class TranslationScore(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         start = time.perf_counter()
-        logs["val_bleu"], logs["val_chrf2"] = self.scores(self.model)
+        logs["val_bleu"], logs["val_chrf2"] = self.scores(searching(self.model))
         logs["val_seconds"] = time.perf_counter() - start
 
     def on_train_end(self, logs=None):
@@ -84,7 +92,7 @@ class TranslationScore(keras.callbacks.Callback):
 
     def low_scores(self, translator) -> dict[str, float]:
         """Return `low_score` by direction."""
-        return {direction_key(*self.direction): self.low_score(translator)}
+        return {direction_key(*self.direction): self.low_score(searching(translator))}
 
     def _best(self, translator, search: SearchSettings) -> list[Hypothesis]:
         """Return the best translation of each sentence."""
@@ -108,7 +116,8 @@ class DirectionScores(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         start = time.perf_counter()
-        found = {pair: score.scores(self.model) for pair, score in self.directions.items()}
+        translator = searching(self.model)
+        found = {pair: score.scores(translator) for pair, score in self.directions.items()}
         logs |= {f"val_bleu_{source}_{target}": bleu for (source, target), (bleu, _) in found.items()}
         translating = [scores for (source, target), scores in found.items() if source != target]
         logs["val_bleu"], logs["val_chrf2"] = np.mean(translating, axis=0).tolist()
@@ -118,3 +127,16 @@ class DirectionScores(keras.callbacks.Callback):
         """Return `TranslationScore.low_score` by direction."""
         found = [score.low_scores(translator) for score in self.directions.values()]
         return {key: low for one in found for key, low in one.items()}
+
+
+def searching(translator) -> TextTranslator:
+    """Return what finds a translator's translations soonest: on a CPU, CTranslate2 if it finds the same ones.
+
+    Keras's search is compiled before, for each shape. With a small model, that takes as long as two epochs.
+    """
+    backbone, search = getattr(translator, "backbone", None), translator.search
+    small = isinstance(backbone, TransformerBackbone) and backbone.count_params() <= MOST_WEIGHTS
+    if small and not (on_gpu() or differing_settings(search) or why_not(search=search)):
+        with contextlib.suppress(UserError):  # not for this kind of model
+            return CTranslate2Translator.of(translator, device="cpu")
+    return translator

@@ -7,13 +7,17 @@ import pytest
 import sacrebleu
 from keras import ops
 
-from kzoo.decoding import SearchSettings, TextTranslator
+from kzoo.decoding import GNMT, SearchSettings, TextTranslator
+from kzoo.engine.translator import CTranslate2Translator
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
+from kzoo.presets import image_text_tiny, pope_tiny
+from kzoo.text import SubwordTokenizer, train_subwords
 from kzoo.text.hypotheses import Hypothesis
 from kzoo.text.reading import Reading, UnknownCharactersWarning
-from kzoo.training.validation import DirectionScores, TranslationScore
+from kzoo.training.validation import DirectionScores, TranslationScore, searching
 
 EN_ZH = ("en", "zh")
+SIZES = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 24, "max_length": 16}
 SOURCE, TARGET = ["A woman sleeps.", "A dog."], ["一个女人在睡觉。", "一只狗。"]
 TRANSLATIONS = ["一个男人在睡觉。", "一只狗。"]
 
@@ -91,3 +95,35 @@ def test_case_is_ignored_where_models_output_lower_case():
     model = Translates([Hypothesis(sentence.lower(), 0.0) for sentence in target])
     score = TranslationScore([Reading([5])] * 2, target, "de", EN_ZH, lowercase=True)
     assert score.scores(model) == pytest.approx((100, 100))
+
+
+def test_a_small_transformer_is_scored_by_ctranslate2_as_by_keras():
+    texts = ["a man", "a dog runs", "the girl"]
+    translator = pope_tiny(SubwordTokenizer(train_subwords(texts * 9, 25)), **SIZES)
+    random = np.random.default_rng(1)
+    translator.set_weights([random.normal(0, 0.5, weight.shape) for weight in translator.get_weights()])
+    translator.search = SearchSettings(2)
+    score = TranslationScore(translator.sentences_read(texts, EN_ZH), texts, "en", EN_ZH)
+    expected = [best.text for (best,) in translator.n_best(texts, 1, beam_size=1)]
+    score.target = [f"{expected[0]} a", *texts[1:]]
+    expected, logs = score.scores(translator), {}
+    translator.n_best_of_rows = None  # Keras's search
+    score.set_model(translator)
+    score.on_epoch_end(0, logs)
+    assert (logs["val_bleu"], logs["val_chrf2"]) == expected > (0, 0)
+    assert score.low_scores(translator) == {"en-zh": score.low_score(CTranslate2Translator.of(translator))}
+    several = DirectionScores({EN_ZH: score})
+    several.set_model(translator)
+    several.on_epoch_end(0, logs := {})
+    assert (logs["val_bleu"], logs["val_chrf2"]) == expected
+
+
+def test_keras_scores_what_ctranslate2_cannot():
+    tokenizer = SubwordTokenizer(train_subwords(["a man", "a dog runs"] * 9, 20))
+    reader = image_text_tiny(tokenizer, image_shape=(2, 6), **SIZES)
+    assert searching(reader) is reader
+    translator = pope_tiny(tokenizer, **SIZES)
+    assert searching(translator) is not translator
+    for search in (SearchSettings(length_penalty=GNMT(0.6)), SearchSettings(min_length=3)):
+        translator.search = search
+        assert searching(translator) is translator
