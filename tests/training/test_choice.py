@@ -175,6 +175,12 @@ def test_languages_are_named_by_endings_or_options(files):
     assert recipe.languages == ["en", "de", "fr"]
 
 
+@pytest.mark.parametrize("languages", [("de", None), (None, "fr")])
+def test_one_language_alone_is_refused(languages):
+    """Else the files' endings would decide, and the model would translate another direction."""
+    assert "--from and --to" in message_of(text_values, ["a.en", "a.de"], *languages)
+
+
 def test_what_is_chosen_is_shown_and_a_resumed_run_keeps_its_values(files, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shown = CliRunner().invoke(app, ["train", "train.en", "train.de", "--show", "epochs=7"]).stdout
