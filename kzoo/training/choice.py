@@ -151,8 +151,10 @@ def choose(values: Mapping[str, Any], text: Corpus | None, begun: Recipe | None 
         # (5,000 pairs of Multi30k en-fr, 12 epochs, test_2016_flickr, one seed).
         chosen["average"] = Choice(5, "best epochs, whose weights are averaged")
     if begun:
-        keys = [*chosen, "precision"]  # another machine may have chosen it
-        chosen = {key: Choice(getattr(begun, key), "as this run began") for key in keys}
+        keys = {*chosen, "precision"}  # another machine may have chosen it
+        if values.get("minutes"):
+            keys.remove("epochs")  # the minutes end the run, with whatever epochs it began
+        chosen |= {key: Choice(getattr(begun, key), "as this run began") for key in keys}
     return {key: choice for key, choice in chosen.items() if key not in values}
 
 

@@ -85,7 +85,10 @@ def _monolingual_target(recipe: Recipe, corpus: Corpus) -> list[str]:
     Raises:
         UserError: a file cannot be read, or no sentence is left.
     """
-    known = {sentence for split in corpus.splits for sentence in corpus.sentences(split, recipe.target)}
+    known = set()
+    for split in corpus.splits:
+        for text in (corpus.sentences(split, recipe.target), *corpus.more_references(split, recipe.target)):
+            known.update(map(str.strip, text))
     files = [Path(os.path.expanduser(file)) for file in recipe.monolingual_target]
     lines = (line.strip() for file in files for line in read_lines(file).sentences)
     found = [line for line in dict.fromkeys(lines) if line and line not in known]

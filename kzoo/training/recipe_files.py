@@ -55,12 +55,15 @@ def text_values(
 
     Args:
         files: as a recipe's `train`.
-        source, target: languages; `None`: those that the files' endings name.
+        source, target: languages, both or none; `None`: those that the files' endings name.
         overrides: as in `read_recipe`.
 
     Raises:
-        UserError: the files do not name the languages, or an override is not `KEY=VALUE`.
+        UserError: the files do not name the languages, one language is given alone, or an override is not
+            `KEY=VALUE`.
     """
+    if bool(source) != bool(target):
+        raise UserError(f"{source or target!r} is one language: give both --from and --to, or neither")
     languages, values = [source, target] if source and target else languages_of(files), {"train": list(files)}
     if len(languages) > 2:
         values["languages"] = languages

@@ -154,6 +154,16 @@ def test_a_file_without_new_sentences_is_refused(recipe, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_no_sentence_of_the_corpus_is_further_text(recipe, tmp_path):
+    """Neither a further reference of the test set nor one with a space at its end: it would be learned."""
+    files = write(tmp_path, [("a cat", "eine Katze ")], "test")
+    (tmp_path / "other.de").write_text("ein Kater\n", "utf-8")
+    (tmp_path / "more.de").write_text("eine Katze\nein Kater\nein Mann rennt\n", "utf-8")
+    more, test = [str(tmp_path / "more.de")], [*files, str(tmp_path / "other.de")]
+    corpus = recipe_corpus(dataclasses.replace(recipe, test=test, monolingual_target=more))
+    assert corpus.monolingual_target() == ["ein Mann rennt"]
+
+
 def test_a_folder_that_another_process_uses_is_refused_before_the_reverse_model_is_trained(recipe, tmp_path):
     with held(tmp_path / "run"):
         assert str(tmp_path / "run") in message_of(train, recipe, tmp_path / "run", verbose=0)

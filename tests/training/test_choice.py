@@ -16,7 +16,7 @@ from kzoo.data import open_corpus
 from kzoo.text import train_subwords
 from kzoo.training import read_recipe
 from kzoo.training.capitals import with_capitals
-from kzoo.training.choice import SIZES, choose, languages_of, text_of
+from kzoo.training.choice import MANY_EPOCHS, SIZES, choose, languages_of, text_of
 from kzoo.training.corpus import odd_rows_table, recipe_corpus
 from kzoo.training.recipe_files import completed, text_values
 
@@ -96,6 +96,18 @@ def test_a_run_that_began_on_another_machine_keeps_its_precision(files, tmp_path
     assert completed(values, choose(values, text, began), "my text") == began
 
 
+@pytest.mark.parametrize("earlier", [0.0, 10.0])
+def test_minutes_end_a_run_that_began_with_few_epochs(earlier, files):
+    """Else its epochs would: one that has ended could not be trained longer."""
+    values, given = text_values(files, None, None)
+    text = text_of(given)
+    began = replace(completed(values, choose(values, text), "my text"), minutes=earlier)
+    values["minutes"] = 30.0
+    assert completed(values, choose(values, text, began), "my text") == replace(
+        began, minutes=30.0, epochs=MANY_EPOCHS
+    )
+
+
 @pytest.mark.parametrize("other", ["corpus=scenes", "shards=shards", "train=[]"])
 def test_other_recipes_are_as_they_were(other, files):
     assert chosen_for(files, other) == {}
@@ -173,6 +185,12 @@ def test_languages_are_named_by_endings_or_options(files):
     assert values == {"train": ["pairs.tsv"], "source": "en", "target": "de"}
     _, recipe = text_values(["a.en", "a.de", "a.fr"], None, None)
     assert recipe.languages == ["en", "de", "fr"]
+
+
+@pytest.mark.parametrize("languages", [("de", None), (None, "fr")])
+def test_one_language_alone_is_refused(languages):
+    """Else the files' endings would decide, and the model would translate another direction."""
+    assert "--from and --to" in message_of(text_values, ["a.en", "a.de"], *languages)
 
 
 def test_what_is_chosen_is_shown_and_a_resumed_run_keeps_its_values(files, tmp_path, monkeypatch):
