@@ -175,7 +175,8 @@ def kzoo_choice(train: list[str], options: argparse.Namespace) -> dict:
     model = MODELS[chosen["preset"].partition("_")[2]]
     keys = ("vocabulary_size", "tokens", "warmup_steps", "rate_factor", "clip_norm")
     return {
-        **{key: model[key] for key in ("layers", "width", "heads", "feedforward", "dropout")},
+        **{key: model[key] for key in ("layers", "width", "heads", "feedforward")},
+        "dropout": chosen.get("model.dropout", model["dropout"]),
         **{key: chosen[key] for key in keys},
         "precision": "float32",
     }

@@ -4,6 +4,7 @@
 """
 
 import itertools
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from kzoo.training.corpus import own_text
 from kzoo.training.processor import multiplies_bfloat16_fast
 from kzoo.training.recipe import Recipe
 
+DROPOUT = "model.dropout"
 MANY_EPOCHS = 1_000
 CAPITALS = 0.05
 COOLDOWN = 0.2
@@ -30,6 +32,8 @@ SHORT, FEW = 5, 2_000
 # More text than a run can read ten times takes the settings of less: 29,000 pairs of Multi30k en-de reach
 # 31.0 BLEU in 10 minutes with those of 20,000, with their own 30.3 (pope_tiny, test_2016_flickr, one seed).
 PAIRS_PER_MINUTE = 2_000
+# Of a new tiny model, by the times that such a run reads the text, at most; beyond, the preset's own, 0.3.
+DROPOUTS = ((50, 0.1), (200, 0.2))
 SAMPLE = 200_000  # sentences of each language in which words and characters are counted
 # A language whose characters are more than a third of the subwords shares none. Of 3,000 joint subwords for
 # 10,000 pairs of Tatoeba zh-en, 2,383 are Chinese and 471 English, so that English would be spelled.
@@ -151,23 +155,33 @@ def choose(values: Mapping[str, Any], text: Corpus | None, begun: Recipe | None 
         # (5,000 pairs of Multi30k en-fr, 12 epochs, test_2016_flickr, one seed).
         chosen["average"] = Choice(5, "best epochs, whose weights are averaged")
     if begun:
+        chosen.pop(DROPOUT, None)
         keys = {*chosen, "precision"}  # another machine may have chosen it
         if values.get("minutes"):
             keys.remove("epochs")  # the minutes end the run, with whatever epochs it began
-        chosen |= {key: Choice(getattr(begun, key), "as this run began") for key in keys}
-    return {key: choice for key, choice in chosen.items() if key not in values}
+        began = {key: getattr(begun, key) for key in keys}
+        if "dropout" in begun.model:
+            began[DROPOUT] = begun.model["dropout"]
+        chosen |= {key: Choice(value, "as this run began") for key, value in began.items()}
+    given = values.keys() | {f"model.{name}" for name in values.get("model", {})}
+    return {key: choice for key, choice in chosen.items() if key not in given}
 
 
 def _training(values: Mapping[str, Any], sides: list[list[str]], pairs: int) -> dict[str, Choice]:
     """Return what suits a new model. `pairs` does not count the rows in capitals of `sides`."""
-    amount, minutes = f"for {pairs:,} pairs", values.get("minutes")
-    if minutes and pairs > PAIRS_PER_MINUTE * minutes:
+    amount, minutes, times = f"for {pairs:,} pairs", values.get("minutes"), math.inf
+    if minutes:
+        times = 10 * PAIRS_PER_MINUTE * minutes / max(1, pairs)
+    if times < 10:
         pairs, amount = PAIRS_PER_MINUTE * minutes, f"{amount} in {minutes:g} minutes"
     size, chosen = next(size for size in SIZES if pairs <= size.pairs), {}
     if values.get("languages"):
         chosen |= {key: Choice(value, "several languages") for key, value in MANY_LANGUAGES.items()}
     else:
         chosen["preset"] = Choice(size.preset, amount)
+        dropout = next((dropout for most, dropout in DROPOUTS if times < most), None)
+        if dropout and (size.preset, "preset" in values) == ("rope_tiny", False):
+            chosen[DROPOUT] = Choice(dropout, "for so few minutes; in longer runs, more")
         if values.get("optimizer", "noam") == "noam":
             chosen["warmup_steps"] = Choice(size.warmup_steps, amount)
             chosen["rate_factor"] = Choice(size.rate_factor, "of Noam's schedule")

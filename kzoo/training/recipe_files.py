@@ -8,7 +8,7 @@ from typing import Any
 
 from kzoo.errors import UserError, nearest
 from kzoo.files import check_file_name
-from kzoo.training.choice import COOLDOWN, Choice, choose, languages_of, text_of
+from kzoo.training.choice import COOLDOWN, DROPOUT, Choice, choose, languages_of, text_of
 from kzoo.training.recipe import KEYS, Recipe
 from kzoo.training.recipe_checks import checked, make_recipe
 
@@ -45,6 +45,8 @@ def completed(given: dict[str, Any], chosen: Mapping[str, Choice], where: str) -
     With minutes, a recipe without a cooldown gets the one that is chosen for the user's own text.
     """
     values = {key: choice.value for key, choice in chosen.items()} | given
+    if DROPOUT in values:
+        values["model"] = {"dropout": values.pop(DROPOUT)} | given.get("model", {})
     return checked({"cooldown": COOLDOWN} | values if values.get("minutes") else values, where)
 
 

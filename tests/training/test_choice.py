@@ -75,6 +75,24 @@ def test_each_given_value_wins(files):
     assert not chosen.keys() & {"warmup_steps", "rate_factor"}  # without effect for Adam's constant rate
 
 
+def test_a_run_of_few_minutes_has_less_dropout(files, tmp_path):
+    few = [chosen_for(files, f"minutes={minutes}")["model.dropout"].value for minutes in (1, 10)]
+    assert 0 < few[0] < few[1] < 0.3
+    for overrides in (
+        ["minutes=120"],
+        [],
+        ["minutes=1", "preset=pope_tiny"],
+        ["minutes=1", "model.dropout=0"],
+    ):
+        assert "model.dropout" not in chosen_for(files, *overrides)
+    values, given = text_values(files, None, None, ["minutes=1", "model.width=64"])
+    text = text_of(given)
+    began = completed(values, choose(values, text), "my text")
+    assert began.model == {"dropout": few[0], "width": 64}
+    longer = values | {"minutes": 120.0}
+    assert completed(longer, choose(longer, text, began), "my text") == replace(began, minutes=120.0)
+
+
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_half_precision_is_chosen_where_the_backend_multiplies_it_fast(backend, files, tmp_path, monkeypatch):
     monkeypatch.setenv("KERAS_BACKEND", backend)
