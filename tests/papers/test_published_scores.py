@@ -29,6 +29,8 @@ def test_own_text():
     for metric in ("BLEU", "chrF2"):
         ours = [read(OWN, "scores/multi30k_en_fr_5000_10min_kzoo_1.json", metric)]
         check(OWN, "Longer runs", 0, "as chosen, `--minutes 10`", metric, ours)
+    best = read(OWN, "search/multi30k_en_fr_5000_10min_recipe_5.json", "BLEU")
+    check(OWN, "A random search", 0, "5", "BLEU", [best])
 
 
 def test_pope():

@@ -76,7 +76,7 @@ def test_each_given_value_wins(files):
 
 
 def test_a_run_of_few_minutes_has_less_dropout(files, tmp_path):
-    few = [chosen_for(files, f"minutes={minutes}")["model.dropout"].value for minutes in (1, 10)]
+    few = [chosen_for(files, f"minutes={minutes}")["model.dropout"].value for minutes in (1, 5)]
     assert 0 < few[0] < few[1] < 0.3
     for overrides in (
         ["minutes=120"],
@@ -89,8 +89,8 @@ def test_a_run_of_few_minutes_has_less_dropout(files, tmp_path):
     text = text_of(given)
     began = completed(values, choose(values, text), "my text")
     assert began.model == {"dropout": few[0], "width": 64}
-    longer = values | {"minutes": 120.0}
-    assert completed(longer, choose(longer, text, began), "my text") == replace(began, minutes=120.0)
+    longer = values | {"minutes": 30.0}
+    assert completed(longer, choose(longer, text, began), "my text") == replace(began, minutes=30.0)
 
 
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
@@ -161,9 +161,9 @@ def test_a_run_is_longer_than_its_warm_up(size):
 
 
 def test_a_short_run_takes_what_suits_less_text(files):
-    tokens = [chosen_for(files, *how)["tokens"].value for how in ([], ["minutes=30"])]
-    assert tokens == [SIZES[1].tokens] * 2
-    assert chosen_for(files, "minutes=0.5")["tokens"].value == SIZES[0].tokens
+    steps = [chosen_for(files, *how)["warmup_steps"].value for how in ([], ["minutes=30"])]
+    assert steps == [SIZES[1].warmup_steps] * 2
+    assert chosen_for(files, "minutes=0.5")["warmup_steps"].value == SIZES[0].warmup_steps
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_one_language_alone_is_refused(languages):
 def test_what_is_chosen_is_shown_and_a_resumed_run_keeps_its_values(files, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shown = CliRunner().invoke(app, ["train", "train.en", "train.de", "--show", "epochs=7"]).stdout
-    assert "    tokens = 1024 " in shown and "    epochs =" not in shown
+    assert "    tokens = 512 " in shown and "    epochs =" not in shown
     run = tmp_path / "runs/en_de"
     run.mkdir(parents=True)
     recorded = read_recipe(
