@@ -33,8 +33,8 @@ SHORT, FEW = 5, 2_000
 # 31.0 BLEU in 10 minutes with those of 20,000, with their own 30.3 (pope_tiny, test_2016_flickr, one seed).
 PAIRS_PER_MINUTE = 2_000  # which two cores read ten times
 # Of a new tiny model, by the times that two cores read the text in the minutes, at most; beyond, the preset's
-# own, 0.3. On one core, 10 minutes of 29,000 pairs reach 31.7 BLEU with 0.1, 28.0 with 0.3. After 20 epochs, 0.2
-# passes 0.1 (training/own_text/RESULTS.md).
+# own, 0.3. On one core, 10 minutes of 29,000 pairs reach 31.7 BLEU with 0.1, 28.0 with 0.3. After 20 epochs,
+# 0.2 passes 0.1 (training/own_text/RESULTS.md).
 DROPOUTS = ((25, 0.1), (60, 0.2))
 SAMPLE = 200_000  # sentences of each language in which words and characters are counted
 # A language whose characters are more than a third of the subwords shares none. Of 3,000 joint subwords for
