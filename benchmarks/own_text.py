@@ -92,18 +92,23 @@ def main():
 
 
 def parse_arguments() -> argparse.Namespace:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("--corpus", choices=CORPORA, default="multi30k_en_de")
-    parser.add_argument("--pairs", type=int, default=10_000, help="drawn from the training text, at most")
-    parser.add_argument("--minutes", type=float, default=10)
+    parser = text_parser(__doc__, Path("runs/own_text"))
     parser.add_argument("--seeds", default="1", help="with commas")
     parser.add_argument("--systems", default="kzoo,joeynmt,eole,joeynmt_tuned,eole_tuned", help="with commas")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--runs", type=Path, default=Path("runs/own_text"), help="folder of the runs")
-    scores = Path("runs/own_text/scores")
-    parser.add_argument("--scores", type=Path, default=scores, help="folder of the scores")
     return parser.parse_args()
+
+
+def text_parser(description: str, folder: Path) -> argparse.ArgumentParser:
+    """Return a parser of the text, the minutes and the threads of runs, which are kept in a folder."""
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=description, formatter_class=raw)
+    parser.add_argument("--corpus", choices=CORPORA, default="multi30k_en_de")
+    parser.add_argument("--pairs", type=int, default=10_000, help="drawn from the training text, at most")
+    parser.add_argument("--minutes", type=float, default=10, help="of each run")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--runs", type=Path, default=folder, help="folder of the runs")
+    parser.add_argument("--scores", type=Path, default=folder / "scores", help="folder of the scores")
+    return parser
 
 
 def write_text(folder: Path, options: argparse.Namespace):

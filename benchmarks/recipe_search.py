@@ -19,7 +19,7 @@ import os
 import random
 from pathlib import Path
 
-from own_text import CORPORA, score, with_kzoo, write_text
+from own_text import score, text_parser, with_kzoo, write_text
 
 from kzoo.files import write_json
 from training import use_cores
@@ -59,18 +59,10 @@ def main():
 
 
 def parse_arguments() -> argparse.Namespace:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("--corpus", choices=CORPORA, default="multi30k_en_fr")
-    parser.add_argument("--pairs", type=int, default=5_000, help="drawn from the training text, at most")
-    parser.add_argument("--minutes", type=float, default=10, help="of each recipe")
+    parser = text_parser(__doc__, Path("runs/recipe_search"))
     parser.add_argument("--recipes", type=int, default=20, help="drawn at random")
     parser.add_argument("--first", type=int, default=0, help="the first recipe's number; 0: kzoo's choice")
     parser.add_argument("--step", type=int, default=1, help="from one number to the next")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--runs", type=Path, default=Path("runs/recipe_search"), help="folder of the runs")
-    scores = Path("runs/recipe_search/scores")
-    parser.add_argument("--scores", type=Path, default=scores, help="folder of the scores")
     return parser.parse_args()
 
 

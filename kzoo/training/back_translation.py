@@ -71,7 +71,8 @@ def _translate(recipe: Recipe, folder: Path, made: Path, texts: list[str], train
     made.mkdir(exist_ok=True)
     for path, lines in _chunks(made, texts):
         if recipe.minutes and time.perf_counter() - began > 60 * TRANSLATED_SHARE * recipe.minutes:
-            print(f"the time is up: {int(path.stem):,} sentences are translated; raise minutes to use all")
+            done = f"the time is up: {int(path.stem):,} sentences are translated"
+            print(f"{done}; to use more, train in another folder with more minutes")
             break
         if not path.exists():
             translations = translator.translate(lines, truncate=True, split_sentences=False)

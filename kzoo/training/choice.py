@@ -182,7 +182,7 @@ def _training(values: Mapping[str, Any], sides: list[list[str]], pairs: int) -> 
     else:
         chosen["preset"] = Choice(size.preset, amount)
         dropout = next((dropout for most, dropout in DROPOUTS if times < most), None)
-        if dropout and (size.preset, "preset" in values) == ("rope_tiny", False):
+        if dropout and size.preset == "rope_tiny" and "preset" not in values:
             chosen[DROPOUT] = Choice(dropout, "for so few minutes; in longer runs, more")
         if values.get("optimizer", "noam") == "noam":
             chosen["warmup_steps"] = Choice(size.warmup_steps, amount)

@@ -30,6 +30,20 @@ def test_own_text():
         ours = [read(OWN, "scores/multi30k_en_fr_5000_10min_kzoo_1.json", metric)]
         row = "as chosen, `--minutes 10`: dropout 0.2, batches of 512 tokens"
         check(OWN, "Longer runs", 0, row, metric, ours)
+    rows = {"dropout 0.3": "dropout_0.3", "dropout 0.2": "dropout_0.2", "dropout 0.1": "dropout_0.1"}
+    rows |= {"dropout 0.1, `tokens=512`": "dropout_0.1_tokens_512"}
+    cells = {f"5,000 | {settings} | 10": ("minutes_5000", key) for settings, key in rows.items()}
+    for dropout in ("0.1", "0.2"):
+        long = f"dropout {dropout}, `tokens=512` | 30"
+        cells[f"5,000 | {long}"] = "minutes_5000", f"30min_dropout_{dropout}_tokens_512"
+        small = f"dropout {dropout}, `tokens=512`, 2+2 layers of width 192 | 10"
+        cells[f"5,000 | {small}"] = "minutes_5000", f"small_dropout_{dropout}"
+    for dropout in ("0.1", "0.3"):
+        cells[f"29,000 | dropout {dropout} | 10"] = "minutes_29000", f"dropout_{dropout}"
+    for row, (file, key) in cells.items():
+        for metric in ("BLEU", "chrF2"):
+            ours = [read(OWN, f"scores/{file}.json", key, metric)]
+            check(OWN, "Dropout in short runs", 0, row, metric, ours)
     best = read(OWN, "search/multi30k_en_fr_5000_10min_recipe_5.json", "BLEU")
     check(OWN, "A random search", 0, "5", "BLEU", [best])
 

@@ -14,7 +14,7 @@ from kzoo.presets import image_text_tiny, pope_tiny
 from kzoo.text import SubwordTokenizer, train_subwords
 from kzoo.text.hypotheses import Hypothesis
 from kzoo.text.reading import Reading, UnknownCharactersWarning
-from kzoo.training.validation import DirectionScores, TranslationScore, searching
+from kzoo.training.validation import DirectionScores, TranslationScore, on_fastest_engine
 
 EN_ZH = ("en", "zh")
 SIZES = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 24, "max_length": 16}
@@ -121,9 +121,9 @@ def test_a_small_transformer_is_scored_by_ctranslate2_as_by_keras():
 def test_keras_scores_what_ctranslate2_cannot():
     tokenizer = SubwordTokenizer(train_subwords(["a man", "a dog runs"] * 9, 20))
     reader = image_text_tiny(tokenizer, image_shape=(2, 6), **SIZES)
-    assert searching(reader) is reader
+    assert on_fastest_engine(reader) is reader
     translator = pope_tiny(tokenizer, **SIZES)
-    assert searching(translator) is not translator
+    assert on_fastest_engine(translator) is not translator
     for search in (SearchSettings(length_penalty=GNMT(0.6)), SearchSettings(min_length=3)):
         translator.search = search
-        assert searching(translator) is translator
+        assert on_fastest_engine(translator) is translator
