@@ -14,8 +14,10 @@ MARK = f"{OPEN}[0-9]+{NUMBERED}|{CLOSE}"
 NO_MARKS = str.maketrans("", "", OPEN + NUMBERED + CLOSE)
 NO_BREAK = "\u00a0\u202f\u2007"  # spaces; the last is as wide as a digit
 # Marks that belong to an element that ends a text: those before it that open something, those behind it.
-AT_NEXT = re.compile(r"""((?<=\s)["'«‹“‘„‚(\[{]+|(?<![(\[{])[(\[{]+)$""")  # linear
-AT_LAST = re.compile(r"""^(["'»›”’)\]}.,;:!?…]+(?=\s)|[)\]}]+)""")
+# Of some, spaces tell where they belong; Chinese and Japanese have none beside theirs.
+OPENING, CLOSING = r"(\[{（［｛「『【〔《〈", r")\]}）］｝」』】〕》〉。，、；：！？"
+AT_NEXT = re.compile(rf"""((?<=\s)["'«‹“‘„‚{OPENING}]+|(?<![{OPENING}])[{OPENING}]+)$""")  # linear
+AT_LAST = re.compile(rf"""^(["'»›”’.,;:!?…{CLOSING}]+(?=\s)|[{CLOSING}]+)""")
 LAST_SPACE, SECOND_SPACE = re.compile(f" ((?:{MARK})*)$"), re.compile(f"(?<= )((?:{MARK})+) ")
 
 Piece = Union[str, "Inline"]

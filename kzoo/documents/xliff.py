@@ -23,6 +23,8 @@ INLINE = {"g", "mrk", "pc"}
 # Elements that end what another with the same key begins, where a tool does not nest them.
 BEGINS = {"ept": "bpt", "ex": "bx", "ec": "sc"}
 PAIRS, PAIR_KEYS = BEGINS.keys() | BEGINS.values(), ("rid", "startRef", "id")
+# Of <x>, as Angular names what begins and ends, and numbers the beginnings: START_TAG_SPAN_1, CLOSE_TAG_SPAN.
+ANGULAR = re.compile(r"(START|CLOSE)_(\w+?)(_\d+)?")
 # Tags that are written as text, as in web pages, unlike `a <b and c> d`; and line ends, where they are more
 # than a layout.
 TAG = r"</?\w[\w:.-]*(?:\s+[\w:.-]+=[^<>]*)?\s*/?>"
@@ -158,8 +160,10 @@ def _tagged(pieces: list[Piece], tags: re.Pattern) -> list[Piece]:
     return joined(found)
 
 
-def _mark_of(element) -> tuple[tuple, bool] | None:
+def _mark_of(element) -> tuple[tuple | str, bool] | None:
     name = local_name(element)
+    if name == "x" and (named := ANGULAR.fullmatch(element.get("id", ""))):
+        return named[2], named[1] == "CLOSE"
     if name not in PAIRS:
         return None
     key = next(filter(None, map(element.get, PAIR_KEYS)), None)

@@ -91,10 +91,24 @@ ENDS = {XLIFF1: "</trans-unit></body></file></xliff>", XLIFF2: "</segment></unit
             ["Hello, a dog runs"],
         ),
         (
+            XLIFF1,  # Angular's
+            'A <x id="START_TAG_SPAN_1"/>dog <x id="START_BOLD_TEXT"/>runs<x id="CLOSE_BOLD_TEXT"/>'
+            '<x id="CLOSE_TAG_SPAN"/> to <x id="INTERPOLATION"/>',
+            'A <x id="START_TAG_SPAN_1"/>DOG <x id="START_BOLD_TEXT"/>RUNS<x id="CLOSE_BOLD_TEXT"/>'
+            '<x id="CLOSE_TAG_SPAN"/> TO <x id="INTERPOLATION"/>',
+            ["A dog runs to"],
+        ),
+        (
             XLIFF1,
             'Hello <x id="1"/>, <ph id="2"/>a dog <x id="3" ctype="lb"/>',
             'HELLO <x id="1"/>, <ph id="2"/>A DOG <x id="3" ctype="lb"/>',
             ["Hello", "a dog"],
+        ),
+        (
+            XLIFF1,
+            '狗<x id="1"/>。猫（<x id="2"/>），「<x id="3"/>」鸟',
+            '狗<x id="1"/>。猫（<x id="2"/>），「<x id="3"/>」鸟',
+            ["狗", "猫", "鸟"],
         ),
         (
             XLIFF2,
