@@ -159,4 +159,5 @@ def recipe_of_text(folder: Path) -> Recipe | None:
 def begun_recipe(folder: Path) -> Recipe | None:
     """Return the recipe of the run in a folder; `None` if nothing is trained there yet."""
     _, decoders, _ = _made(folder)
-    return recorded_recipe(folder) if decoders or saved_in(folder / "checkpoints") else None
+    begun = decoders or any(saved_in(where / "checkpoints") for where in (folder, folder / REVERSE))
+    return recorded_recipe(folder) if begun else None

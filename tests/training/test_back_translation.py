@@ -20,7 +20,7 @@ from kzoo.training import Recipe, train
 from kzoo.training.back_translation import DONE, TAG, back_translate, reversed_recipe
 from kzoo.training.corpus import check_own_files, recipe_corpus, record_held_out
 from kzoo.training.recipe_checks import check_recipe
-from kzoo.training.run_folder import REVERSE, record
+from kzoo.training.run_folder import REVERSE, begun_recipe, record
 from kzoo.training.tasks import recipe_task
 
 FURTHER = ["ein Mann rennt", "ein Hund schläft", "ein Hund schläft", "", "Hunde", "Hunde schlafen"]
@@ -102,6 +102,14 @@ def test_a_stopped_run_goes_on_without_the_reverse_model(run, recipe, tmp_path):
     assert not (folder / REVERSE / "preset").exists()
     for ours, theirs in zip(translator.get_weights(), run[1].get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_run_has_begun_with_its_reverse_model(run, recipe, tmp_path):
+    folder = shutil.copytree(run[0], tmp_path / "run")
+    shutil.rmtree(folder / "checkpoints")
+    assert begun_recipe(folder) == recipe
+    shutil.rmtree(folder / REVERSE / "checkpoints")
+    assert begun_recipe(folder) is None
 
 
 def test_what_is_translated_already_is_kept(run, recipe, tmp_path):
