@@ -32,10 +32,13 @@ SHORT, FEW = 5, 2_000
 # More text than a run can read ten times takes the settings of less: 29,000 pairs of Multi30k en-de reach
 # 31.0 BLEU in 10 minutes with those of 20,000, with their own 30.3 (pope_tiny, test_2016_flickr, one seed).
 PAIRS_PER_MINUTE = 2_000  # which two cores read ten times
+# A run that reads the text less often than this gets less dropout, and no rows in capitals: after 5,000
+# updates on 5,000 pairs, BLEU is 40.4 and 40.9 with these rows, 41.5 without (training/own_text/RESULTS.md).
+OFTEN = 60
 # Of a new tiny model, by the times that two cores read the text in the minutes, at most; beyond, the preset's
 # own, 0.3. On one core, 10 minutes of 29,000 pairs reach 31.7 BLEU with 0.1, 28.0 with 0.3. After 20 epochs,
-# 0.2 passes 0.1 (training/own_text/RESULTS.md).
-DROPOUTS = ((25, 0.1), (60, 0.2))
+# 0.2 passes 0.1 (the same page).
+DROPOUTS = ((25, 0.1), (OFTEN, 0.2))
 SAMPLE = 200_000  # sentences of each language in which words and characters are counted
 # A language whose characters are more than a third of the subwords shares none. Of 3,000 joint subwords for
 # 10,000 pairs of Tatoeba zh-en, 2,383 are Chinese and 471 English, so that English would be spelled.
@@ -80,10 +83,24 @@ MANY_LANGUAGES = {
 # pope_small takes 0.71 of the time (benchmarks/training_step.py, AMD EPYC with avx512_bf16).
 WIDE_TRANSFORMERS = re.compile(r"(pope|rope|sine|learned|text_only)_(small|base|big)")
 LONG = 60  # minutes
-# A trained preset: small steps and small batches, so that little text gives enough updates.
-TUNING = {"optimizer": "adam", "rate": 5e-4}
-TUNING_EPOCHS, TUNING_PATIENCE, TUNING_TOKENS = 10, 5, 1_024
-TUNING_EPOCHS_MANY, TUNING_TOKENS_MANY = 40, 512  # of several languages
+
+
+class Tuning(NamedTuple):
+    """The settings to fine-tune a trained preset with up to `pairs` sentence pairs, few in smaller batches.
+
+    With 100 pairs of Scenes, pope_small_multi30k_en_de reaches 86.4 BLEU with the first, with the second 83.8
+    (training/own_text/RESULTS.md).
+    """
+
+    pairs: float
+    epochs: int
+    patience: int
+    tokens: int
+
+
+TUNINGS = (Tuning(500, 60, 20, 256), Tuning(float("inf"), 10, 5, 1_024))
+TUNING_MANY_LANGUAGES = Tuning(float("inf"), 40, 5, 512)
+TUNING_RATE = {"optimizer": "adam", "rate": 5e-4}  # small steps
 
 
 class Choice(NamedTuple):
@@ -140,7 +157,8 @@ def choose(values: Mapping[str, Any], text: Corpus | None, begun: Recipe | None 
         if "test" not in values:
             chosen["test"] = Choice(held_out, "rows held out to score the result")
     pictures = values.get("images") or reads_pictures(values.get("preset", ""), values.get("model", {}))
-    if not (trained or pictures or values.get("text") == "lowercased"):
+    often = _times(values, pairs) >= OFTEN
+    if often and not (trained or pictures or values.get("text") == "lowercased"):
         share, several = values.get("capitals", CAPITALS), bool(values.get("languages"))
         sides = with_capitals(sides, text.languages, share, values.get("seed", 1), several)
         if begun or len(sides[0]) > pairs:
@@ -169,11 +187,15 @@ def choose(values: Mapping[str, Any], text: Corpus | None, begun: Recipe | None 
     return {key: choice for key, choice in chosen.items() if key not in given}
 
 
+def _times(values: Mapping[str, Any], pairs: int) -> float:
+    """Return how often two cores read the text in the minutes."""
+    minutes = values.get("minutes")
+    return 10 * PAIRS_PER_MINUTE * minutes / max(1, pairs) if minutes else math.inf
+
+
 def _training(values: Mapping[str, Any], sides: list[list[str]], pairs: int) -> dict[str, Choice]:
     """Return what suits a new model. `pairs` does not count the rows in capitals of `sides`."""
-    amount, minutes, times = f"for {pairs:,} pairs", values.get("minutes"), math.inf
-    if minutes:
-        times = 10 * PAIRS_PER_MINUTE * minutes / max(1, pairs)
+    amount, minutes, times = f"for {pairs:,} pairs", values.get("minutes"), _times(values, pairs)
     if times < 10:
         pairs, amount = PAIRS_PER_MINUTE * minutes, f"{amount} in {minutes:g} minutes"
     size, chosen = next(size for size in SIZES if pairs <= size.pairs), {}
@@ -222,16 +244,17 @@ def _fast_in_bfloat16(values: Mapping[str, Any], preset: str) -> bool:
     return long and bool(WIDE_TRANSFORMERS.fullmatch(values.get("preset", preset)))
 
 
-def _tuning(values: Mapping[str, Any], *_) -> dict[str, Choice]:
+def _tuning(values: Mapping[str, Any], _, pairs: int) -> dict[str, Choice]:
     """Return what suits a trained preset, which has its own vocabulary."""
-    several, chosen = bool(values.get("languages")), {}
+    tuning, chosen = next(tuning for tuning in TUNINGS if pairs <= tuning.pairs), {}
+    if values.get("languages"):
+        tuning = TUNING_MANY_LANGUAGES
     if values.get("optimizer", "adam") == "adam":
-        chosen |= {key: Choice(value, "to fine-tune") for key, value in TUNING.items()}
+        chosen |= {key: Choice(value, "to fine-tune") for key, value in TUNING_RATE.items()}
     if "sentences" not in values:
-        tokens = TUNING_TOKENS_MANY if several else TUNING_TOKENS
-        chosen["tokens"] = Choice(tokens, "per batch: more updates from little text")
-    chosen["epochs"] = Choice(TUNING_EPOCHS_MANY if several else TUNING_EPOCHS, "at most")
-    chosen["patience"] = Choice(TUNING_PATIENCE, "epochs without a better score begin the cooldown")
+        chosen["tokens"] = Choice(tuning.tokens, f"per batch, for {pairs:,} pairs")
+    chosen["epochs"] = Choice(tuning.epochs, "at most")
+    chosen["patience"] = Choice(tuning.patience, "epochs without a better score begin the cooldown")
     return chosen
 
 

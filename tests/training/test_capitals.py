@@ -80,6 +80,7 @@ def test_own_text_takes_them_where_the_script_has_case(tmp_path):
     files = write(tmp_path, list(zip(english, german, strict=True)))
     assert chosen_for(files)["capitals"].value == 0.05
     assert "capitals" not in chosen_for(files, "text=lowercased")
+    assert "capitals" not in chosen_for(files, "minutes=0.5")
     assert "capitals" not in chosen_for(files, "images=features")
     (tmp_path / "t.zh").write_text("".join(f"{line}\n" for line in chinese), "utf-8")
     assert "capitals" not in chosen_for([str(tmp_path / "t.zh"), files[1]])
