@@ -157,9 +157,9 @@ def choose(values: Mapping[str, Any], text: Corpus | None, begun: Recipe | None 
         if "test" not in values:
             chosen["test"] = Choice(held_out, "rows held out to score the result")
     pictures = values.get("images") or reads_pictures(values.get("preset", ""), values.get("model", {}))
-    often = _times(values, pairs) >= OFTEN
-    if often and not (trained or pictures or values.get("text") == "lowercased"):
-        share, several = values.get("capitals", CAPITALS), bool(values.get("languages"))
+    if not (trained or pictures or values.get("text") == "lowercased"):
+        usual = CAPITALS if _times(values, pairs) >= OFTEN else 0.0
+        share, several = values.get("capitals", usual), bool(values.get("languages"))
         sides = with_capitals(sides, text.languages, share, values.get("seed", 1), several)
         if begun or len(sides[0]) > pairs:
             chosen["capitals"] = Choice(CAPITALS, "of the rows, again in capitals and in title case")

@@ -44,6 +44,23 @@ def test_own_text():
         for metric in ("BLEU", "chrF2"):
             ours = [read(OWN, f"scores/{file}.json", key, metric)]
             check(OWN, "Dropout in short runs", 0, row, metric, ours)
+    runs = {"`capitals=0.05`, as kzoo chooses for longer runs": ["chosen_1", "chosen_2"]}
+    runs |= {"`capitals=0`": ["none_1", "none_2"], "`capitals=0.05 cooldown=0.4`": ["cooldown_0.4_1"]}
+    for row, names in runs.items():
+        for metric in ("BLEU", "chrF2"):
+            ours = [read(OWN, "scores/capitals_5000.json", name, metric) for name in names]
+            check(OWN, "Capitals in short runs", 0, row, metric, ours)
+    tuned = {"0 | the preset": "before"}
+    tuned |= {"100 | as chosen: 60 epochs, batches of 256 tokens": "100_chosen"}
+    tuned |= {"1,000 | as chosen: 10 epochs, batches of 1,024 tokens": "1000_chosen"}
+    tuned |= {
+        f"1,000 | `{key}={value}`": f"1000_{key}_{value}"
+        for key, value in (("tokens", 256), ("rate", "2e-4"))
+    }
+    tuned |= {"1,000 | `lora=8 rate=1e-3`": "1000_lora", "10,000 | `epochs=4`": "10000_epochs_4"}
+    for row, name in tuned.items():
+        for metric in ("BLEU", "chrF2", "test_2016_flickr"):
+            check(OWN, "Fine-tuning", 0, row, metric, [read(OWN, "scores/tuning.json", name, metric)])
     best = read(OWN, "search/multi30k_en_fr_5000_10min_recipe_5.json", "BLEU")
     check(OWN, "A random search", 0, "5", "BLEU", [best])
 
