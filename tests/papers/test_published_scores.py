@@ -50,14 +50,19 @@ def test_own_text():
         for metric in ("BLEU", "chrF2"):
             ours = [read(OWN, "scores/capitals_5000.json", name, metric) for name in names]
             check(OWN, "Capitals in short runs", 0, row, metric, ours)
-    tuned = {"0 | the preset": "before"}
-    tuned |= {"100 | as chosen: 60 epochs, batches of 256 tokens": "100_chosen"}
-    tuned |= {"1,000 | as chosen: 10 epochs, batches of 1,024 tokens": "1000_chosen"}
-    tuned |= {
-        f"1,000 | `{key}={value}`": f"1000_{key}_{value}"
-        for key, value in (("tokens", 256), ("rate", "2e-4"))
+    tuned = {
+        "0 | the preset": "before",
+        "100 | as chosen: 60 epochs, batches of 256 tokens": "100_chosen",
+        "100 | `tokens=1024`": "100_tokens_1024",
+        "100 | `tokens=1024 epochs=10`": "100_tokens_1024_epochs_10",
+        "100 | `rate=1e-3`": "100_rate_1e-3",
+        "100 | `lora=8 rate=1e-3 tokens=1024 epochs=10`": "100_lora",
+        "1,000 | as chosen: 10 epochs, batches of 1,024 tokens": "1000_chosen",
+        "1,000 | `tokens=256`": "1000_tokens_256",
+        "1,000 | `rate=2e-4`": "1000_rate_2e-4",
+        "1,000 | `lora=8 rate=1e-3`": "1000_lora",
+        "10,000 | `epochs=4`": "10000_epochs_4",
     }
-    tuned |= {"1,000 | `lora=8 rate=1e-3`": "1000_lora", "10,000 | `epochs=4`": "10000_epochs_4"}
     for row, name in tuned.items():
         for metric in ("BLEU", "chrF2", "test_2016_flickr"):
             check(OWN, "Fine-tuning", 0, row, metric, [read(OWN, "scores/tuning.json", name, metric)])
