@@ -210,7 +210,8 @@ def _train_prepared(
     cooled = cooldown is not None and cooldown.progress >= 1 and not batch
     if cooled or history.out_of_patience or (done and not batch):
         if prints:
-            what = "its cooldown" if cooled else "steps" if done else "patience"
+            impatient = checkpoints.impatient_epoch(recipe.patience)
+            what = "patience" if impatient else "its cooldown" if cooled else "steps"
             print(f"{what} ended this run after {epoch} epochs")
         return
     compile_step(translator)

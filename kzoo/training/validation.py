@@ -139,6 +139,6 @@ def on_fastest_engine(translator) -> TextTranslator:
     backbone, search = getattr(translator, "backbone", None), translator.search
     small = isinstance(backbone, TransformerBackbone) and backbone.count_params() <= MOST_WEIGHTS
     if small and not (on_gpu() or differing_settings(search) or why_not(search=search)):
-        with contextlib.suppress(UserError):  # not for this kind of model
+        with contextlib.suppress(UserError, OSError):  # not for this kind of model; no space for its files
             return CTranslate2Translator.of(translator, device="cpu")
     return translator

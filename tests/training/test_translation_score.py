@@ -118,7 +118,7 @@ def test_a_small_transformer_is_scored_by_ctranslate2_as_by_keras():
     assert (logs["val_bleu"], logs["val_chrf2"]) == expected
 
 
-def test_keras_scores_what_ctranslate2_cannot():
+def test_keras_scores_what_ctranslate2_cannot(monkeypatch, tmp_path):
     tokenizer = SubwordTokenizer(train_subwords(["a man", "a dog runs"] * 9, 20))
     reader = image_text_tiny(tokenizer, image_shape=(2, 6), **SIZES)
     assert on_fastest_engine(reader) is reader
@@ -127,3 +127,6 @@ def test_keras_scores_what_ctranslate2_cannot():
     for search in (SearchSettings(length_penalty=GNMT(0.6)), SearchSettings(min_length=3)):
         translator.search = search
         assert on_fastest_engine(translator) is translator
+    translator.search = SearchSettings()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "full"))
+    assert on_fastest_engine(translator) is translator
