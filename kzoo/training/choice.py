@@ -34,7 +34,7 @@ SHORT, FEW = 5, 2_000
 PAIRS_PER_MINUTE = 2_000  # which two cores read ten times
 # A run that reads the text less often than this gets less dropout, and no rows in capitals: after 5,000
 # updates on 5,000 pairs, BLEU is 40.6 with them, 41.3 without (two seeds; training/own_text/RESULTS.md).
-OFTEN = 60
+OFTEN = 80
 # Of a new tiny model, by the times that two cores read the text in the minutes, at most; beyond, the preset's
 # own, 0.3. On one core, 10 minutes of 29,000 pairs reach 31.7 BLEU with 0.1, 28.0 with 0.3. After 20 epochs,
 # 0.2 passes 0.1 (the same page).

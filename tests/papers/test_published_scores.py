@@ -44,6 +44,10 @@ def test_own_text():
         for metric in ("BLEU", "chrF2"):
             ours = [read(OWN, f"scores/{file}.json", key, metric)]
             check(OWN, "Dropout in short runs", 0, row, metric, ours)
+    for row, name in {"0.3, `capitals=0.05`": "dropout_0.3", "0.2, `capitals=0`": "dropout_0.2_none"}.items():
+        for metric in ("BLEU", "chrF2"):
+            ours = [read(OWN, "scores/capitals_3000.json", name, metric)]
+            check(OWN, "Capitals in short runs", 1, f"dropout {row}", metric, ours)
     runs = {"`capitals=0.05`, as kzoo chooses for longer runs": ["chosen_1", "chosen_2"]}
     runs |= {"`capitals=0`": ["none_1", "none_2"], "`capitals=0.05 cooldown=0.4`": ["cooldown_0.4_1"]}
     for row, names in runs.items():
