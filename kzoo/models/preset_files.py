@@ -1,6 +1,7 @@
 """Writes and reads presets: keras-hub presets with a translator's tokenizers and settings."""
 
 import contextlib
+import gc
 import json
 import math
 import os
@@ -103,6 +104,9 @@ def write_preset(
             else:
                 to.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(path, to, follow_symlinks=False)
+    if full is not backbone:
+        del full
+        gc.collect()  # a Keras model refers to itself: each validation would leave a copy in memory
 
 
 def check_tokenizers(tokenizers: list):

@@ -1,5 +1,6 @@
 """Presets on disk: sealed when written, checked before they are read, refused by name."""
 
+import gc
 import hashlib
 import json
 import os
@@ -255,6 +256,19 @@ def test_a_model_of_half_precision_is_saved_as_one_of_full_precision(saved, pres
     assert read.backbone.dtype_policy.name == "float32"
     for one, other in zip(whole.get_weights(), read.get_weights(), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_saving_a_model_of_half_precision_leaves_no_copy_in_memory(saved, tmp_path):
+    half = Translator.from_preset(saved, dtype="mixed_bfloat16")
+    kind = type(half.backbone)
+    gc.collect()
+    gc.disable()
+    try:
+        before = sum(type(one) is kind for one in gc.get_objects())
+        half.save_to_preset(tmp_path / "half")
+        assert sum(type(one) is kind for one in gc.get_objects()) == before
+    finally:
+        gc.enable()
 
 
 def test_a_preset_carries_its_search(saved, preset):
