@@ -33,7 +33,7 @@ SHORT, FEW = 5, 2_000
 # 31.0 BLEU in 10 minutes with those of 20,000, with their own 30.3 (pope_tiny, test_2016_flickr, one seed).
 PAIRS_PER_MINUTE = 2_000  # which two cores read ten times
 # A run that reads the text less often than this gets less dropout, and no rows in capitals: after 5,000
-# updates on 5,000 pairs, BLEU is 40.6 with them, 41.3 without (two seeds; training/own_text/RESULTS.md).
+# updates on 5,000 pairs, BLEU is 40.6 with these rows, 41.3 without (training/own_text/RESULTS.md).
 OFTEN = 80
 # Of a new tiny model, by the times that two cores read the text in the minutes, at most; beyond, the preset's
 # own, 0.3. On one core, 10 minutes of 29,000 pairs reach 31.7 BLEU with 0.1, 28.0 with 0.3. After 20 epochs,
@@ -86,10 +86,10 @@ LONG = 60  # minutes
 
 
 class Tuning(NamedTuple):
-    """The settings to fine-tune a trained preset with up to `pairs` sentence pairs, few in smaller batches.
+    """The settings to fine-tune a trained preset with up to `pairs` sentence pairs.
 
-    With 100 pairs of Scenes, pope_small_multi30k_en_de reaches 86.4 BLEU with the first, with the second 83.8
-    (training/own_text/RESULTS.md).
+    Few pairs take small batches and many epochs: with 100 of Scenes, pope_small_multi30k_en_de reaches 86.4
+    BLEU with the settings for up to 500, with the others 83.8 (training/own_text/RESULTS.md).
     """
 
     pairs: float

@@ -150,7 +150,7 @@ def test_a_trained_preset_keeps_its_vocabulary_and_is_trained_gently(files):
     for file in files:
         write(Path(file).parent, Path(file).name, Path(file).read_text("utf-8").splitlines()[:100])
     fewer = chosen_for(files, "preset=pope_small_multi30k_en_de", "epochs=3")
-    assert fewer["tokens"].value < chosen["tokens"].value  # so that they are enough updates
+    assert fewer["tokens"].value < chosen["tokens"].value  # so that there are enough updates
     assert chosen_for(files, "preset=./tuned", "optimizer=sgd").keys() >= {"val", "test"}
     values, _ = text_values(files, None, None, ["preset=pope_small_multi30k_en_de"])
     recipe = completed(values, chosen, "your own text")
